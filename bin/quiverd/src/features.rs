@@ -68,6 +68,7 @@ pub fn startup() -> Vec<StartupPart> {
     let features = quiver_ip::startup()
         .into_iter()
         .chain(quiver_bridge::startup())
+        .chain(quiver_acl::startup())
         .chain(quiver_linux_mirror::startup());
     [crate::logging::startup(), quiver_metrics::startup()].into_iter().chain(features).collect()
 }

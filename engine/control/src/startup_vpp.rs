@@ -111,21 +111,6 @@ const SECTIONS: &[Idle] = &[
         ],
     ),
     (
-        "acl-plugin",
-        "Access lists",
-        NOT_BUILT_IN,
-        &[
-            "(connection (hash (buckets <buckets:u32> | memory <memory:size>) | count max \
-             <connections:u32>))...",
-            "main heap size <heap:size>",
-            "(hash lookup (heap size <lookup-heap:size> | \
-             hash (buckets <lookup-buckets:u32> | memory <lookup-memory:size>)))...",
-            "use tuple merge <merge:u32>",
-            "tuple merge split threshold <split:u32>",
-            "reclassify sessions <reclassify:u32>",
-        ],
-    ),
-    (
         "nat",
         "Address translation",
         NOT_BUILT_IN,

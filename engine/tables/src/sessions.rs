@@ -1,10 +1,11 @@
 //! Sessions: objects that two keys lead to, one for each direction, made and ended by the worker
-//! that owns them while all workers look them up.
+//! that owns them while all workers look them up. Where both directions have the same key (`K` is
+//! 1), one key leads to each.
 //!
 //! | part | what |
 //! | --- | --- |
-//! | [`SessionObjects`] | objects of `W` words: both keys (`N` words each), then the rest |
-//! | [`SessionTable`] | what workers look up in: a key leads to `2 × session + direction` |
+//! | [`SessionObjects`] | objects of `W` words: `K` keys (`N` words each), then the rest |
+//! | [`SessionTable`] | what workers look up in: a key leads to `K × session + direction` |
 //! | [`SessionsWriter`] | makes, ends and expires sessions; one owner |
 //!
 //! [`SessionsWriter::enable`] takes all memory (control thread). Afterwards nothing allocates, so a
@@ -29,9 +30,11 @@ const BATCHES_MAX: usize = 64;
 const AHEAD: usize = 8;
 
 /// Sessions as everybody sees them.
-pub struct SessionObjects<const W: usize, const N: usize>(Reserved<[AtomicU64; W]>);
+pub struct SessionObjects<const W: usize, const N: usize, const K: usize = 2>(
+    Reserved<[AtomicU64; W]>,
+);
 
-impl<const W: usize, const N: usize> SessionObjects<W, N> {
+impl<const W: usize, const N: usize, const K: usize> SessionObjects<W, N, K> {
     /// The words of a session; one past the end reads as session 0.
     #[inline(always)]
     pub fn get(&self, session: u32) -> &[AtomicU64; W] {
@@ -44,19 +47,20 @@ impl<const W: usize, const N: usize> SessionObjects<W, N> {
     }
 }
 
-impl<const W: usize, const N: usize> ObjectKeys<N> for SessionObjects<W, N> {
-    /// The key of an index, which is `2 × session + direction`.
+impl<const W: usize, const N: usize, const K: usize> ObjectKeys<N> for SessionObjects<W, N, K> {
+    /// The key of an index, which is `K × session + direction`.
     #[inline(always)]
     fn key(&self, index: u32) -> &[AtomicU64; N] {
-        const { assert!(2 * N <= W, "both keys lie in the object") };
-        let words = self.get(index >> 1);
-        let first = if index & 1 == 0 { 0 } else { N };
-        words[first..].first_chunk().expect("2 N <= W")
+        const { assert!(K * N <= W && (K == 1 || K == 2), "the keys lie in the object") };
+        let words = self.get(index / K as u32);
+        let first = if index % K as u32 == 0 { 0 } else { N };
+        words[first..].first_chunk().expect("K N <= W")
     }
 }
 
 /// What workers look sessions up in.
-pub type SessionTable<const W: usize, const N: usize> = LongTable<SessionObjects<W, N>, N>;
+pub type SessionTable<const W: usize, const N: usize, const K: usize = 2> =
+    LongTable<SessionObjects<W, N, K>, N>;
 
 /// Why there is no new session. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +86,9 @@ pub enum SessionError {
 }
 
 /// Who makes and ends sessions.
-pub struct SessionsWriter<const W: usize, const N: usize> {
-    objects: Arc<SessionObjects<W, N>>,
-    table: LongWriter<SessionObjects<W, N>, N>,
+pub struct SessionsWriter<const W: usize, const N: usize, const K: usize = 2> {
+    objects: Arc<SessionObjects<W, N, K>>,
+    table: LongWriter<SessionObjects<W, N, K>, N>,
     epochs: Arc<Epochs>,
     /// Sessions that may be.
     sessions_max: usize,
@@ -102,7 +106,7 @@ pub struct SessionsWriter<const W: usize, const N: usize> {
     hand: usize,
 }
 
-impl<const W: usize, const N: usize> SessionsWriter<W, N> {
+impl<const W: usize, const N: usize, const K: usize> SessionsWriter<W, N, K> {
     /// Address space for `limits.entries_max` sessions, of which none may be yet. It takes no
     /// memory.
     ///
@@ -114,7 +118,7 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
         let objects =
             Arc::new(SessionObjects(Reserved::new(limits.what, capacity + 1, Pages::Huge)?));
         // Room for all segments and those that were split, which may wait.
-        let entries = Limits { entries_max: capacity * 3, ..limits };
+        let entries = Limits { entries_max: capacity * (K + 1), ..limits };
         let table = LongWriter::new(epochs, entries, seed, objects.clone())?;
         Ok(SessionsWriter {
             objects,
@@ -137,7 +141,7 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
     /// # Errors
     /// More than the limit that the writer was made with, or the table has no room.
     pub fn enable(&mut self, sessions: usize) -> Result<(), ExactError> {
-        self.table.reserve(2 * sessions)?;
+        self.table.reserve(K * sessions)?;
         self.free.reserve(sessions.saturating_sub(self.free.len()));
         self.ended.reserve(sessions.saturating_sub(self.ended.len()));
         if self.live.len() < sessions.div_ceil(64) {
@@ -167,12 +171,12 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
     }
 
     /// What workers look up in.
-    pub fn table(&self) -> SessionTable<W, N> {
+    pub fn table(&self) -> SessionTable<W, N, K> {
         self.table.table()
     }
 
     /// The sessions.
-    pub fn objects(&self) -> &Arc<SessionObjects<W, N>> {
+    pub fn objects(&self) -> &Arc<SessionObjects<W, N, K>> {
         &self.objects
     }
 
@@ -199,7 +203,7 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
 
     /// The session and direction that a key leads to.
     pub fn get(&self, key: &[u64; N]) -> Option<(u32, usize)> {
-        self.table.get(key).map(|index| (index >> 1, (index & 1) as usize))
+        self.table.get(key).map(|index| (index / K as u32, index as usize % K))
     }
 
     /// Ask for the bucket of a key ahead of its use.
@@ -214,9 +218,9 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
     /// A key is in use, or there is no room; nothing changes.
     pub fn insert(&mut self, content: [u64; W]) -> Result<u32, SessionError> {
         let key = |direction: usize| -> [u64; N] {
-            *content[direction * N..].first_chunk().expect("2 N <= W")
+            *content[direction * N..].first_chunk().expect("K N <= W")
         };
-        for direction in [0, 1] {
+        for direction in 0..K {
             if self.table.get(&key(direction)).is_some() {
                 return Err(SessionError::Collides { direction });
             }
@@ -225,8 +229,8 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
         for (word, content) in self.objects.get(session).iter().zip(content) {
             word.store(content, Ordering::Relaxed);
         }
-        for direction in [0, 1] {
-            if let Err(error) = self.table.insert_in_place(2 * session + direction) {
+        for direction in 0..K as u32 {
+            if let Err(error) = self.table.insert_in_place(K as u32 * session + direction) {
                 if direction == 1 {
                     self.table.remove_in_place(&key(0));
                 }
@@ -249,8 +253,8 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
         if !self.is_live(session) {
             return false;
         }
-        for direction in [0, 1] {
-            let key = self.objects.key(2 * session + direction);
+        for direction in 0..K as u32 {
+            let key = self.objects.key(K as u32 * session + direction);
             let key = key.each_ref().map(|word| word.load(Ordering::Relaxed));
             self.table.remove_in_place(&key);
         }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quiver_classifier::RULES_MAX;
-use quiver_control::{ETHERNET_INPUT, Output, Refusal, Work, in_background};
-use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
+use quiver_control::{Output, Refusal, Work, in_background};
+use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::Family;
 
-use crate::filter::Place;
+use crate::placing::{self, Wants};
 use crate::rules::Rule;
+use crate::session_config::{self, Room};
 use crate::tables::{Acl, Attached, Compiled, Direction, NotCompiled};
 
 /// Lists at most.
@@ -22,8 +22,6 @@ const ATTACHED_MAX: usize = 64;
 const AT_ONCE_RULES_MAX: usize = 512;
 /// Between the sequence numbers of lists that are attached without one.
 const SEQUENCE_STEP: u32 = 10;
-/// Who needs virtual reassembly.
-const WHO: &str = "acl";
 
 /// An interface and a direction.
 pub(crate) type On = (InterfaceId, Direction);
@@ -38,7 +36,13 @@ pub(crate) struct Lists {
     published: Arc<Attached>,
     workers: usize,
     reassembles: bool,
+    /// Interfaces whose fragments are reassembled virtually for lists.
+    pub reassembled: BTreeSet<InterfaceId>,
+    pub room: Room,
 }
+
+/// The lists of some interfaces, as numbers and as compiled.
+type Found = Vec<(On, Vec<u32>, Option<Arc<Compiled>>)>;
 
 /// A change of which lists there are, or where.
 pub(crate) enum Change {
@@ -59,6 +63,8 @@ impl Lists {
             published,
             workers,
             reassembles: false,
+            reassembled: BTreeSet::new(),
+            room: Room::default(),
         }
     }
 
@@ -117,6 +123,34 @@ impl Lists {
 
     pub fn reassembles(&self) -> bool {
         self.reassembles
+    }
+
+    /// What workers read of a place's lists.
+    fn compiled_at(&self, on: On) -> Option<&Arc<Compiled>> {
+        let set: Vec<u32> = self.attached.get(&on)?.iter().map(|(_, list)| *list).collect();
+        self.compiled.get(&set)
+    }
+
+    /// What an interface needs as it is.
+    pub fn wants(&self, id: InterfaceId) -> Wants {
+        Wants::of(Direction::ALL.map(|direction| self.compiled_at((id, direction)).map(|c| &**c)))
+    }
+
+    /// What interfaces need when these lists filter there.
+    fn wants_after(&self, found: &Found) -> BTreeMap<InterfaceId, Wants> {
+        let after = |on: On| match found.iter().find(|(of, ..)| *of == on) {
+            Some((_, _, compiled)) => compiled.as_ref(),
+            None => self.compiled_at(on),
+        };
+        let wants =
+            |id| Wants::of(Direction::ALL.map(|direction| after((id, direction)).map(|c| &**c)));
+        found.iter().map(|((id, _), ..)| (*id, wants(*id))).collect()
+    }
+
+    /// Interfaces whose lists make sessions.
+    pub fn stateful(&self) -> impl Iterator<Item = InterfaceId> {
+        let ids: BTreeSet<InterfaceId> = self.places().map(|(id, _)| id).collect();
+        ids.into_iter().filter(|id| self.wants(*id).is_stateful)
     }
 
     /// Does an interface have the list?
@@ -285,8 +319,7 @@ pub(crate) fn apply(
             acl.begin_counting(lists.workers);
         }
         let touched = lists.touched(&change);
-        // Lists begin to filter before their nodes stand on the path, and end behind them.
-        let mut found = Vec::with_capacity(touched.len());
+        let mut found: Found = Vec::with_capacity(touched.len());
         for (on, set) in touched {
             let wanted: Vec<_> =
                 set.iter().filter_map(|index| lists.list(&change, *index)).collect();
@@ -294,16 +327,21 @@ pub(crate) fn apply(
             let compiled = known.or_else(|| ready.iter().find(|one| one.is_of(&wanted))).cloned();
             found.push((on, set, compiled));
         }
-        if let Change::Attach(on, ..) = change
-            && let Some((_, _, Some(compiled))) = found.first()
-            && !lists.attached.contains_key(&on)
-        {
-            begin(engine, lists, on, compiled)?;
+        let wants = lists.wants_after(&found);
+        if wants.values().any(|wants| wants.is_stateful) {
+            session_config::open(engine, lists)?;
         }
-        if let Change::Detach(on, _) = change
-            && found.iter().all(|(_, set, _)| set.is_empty())
-        {
-            switch(engine, lists, on, false)?;
+        // Nodes stand on the path before their lists filter: until then they let all pass.
+        let mut done = Ok(());
+        for (id, wants) in &wants {
+            done = done.and_then(|()| placing::place(engine, lists, *id, *wants));
+        }
+        if done.is_err() {
+            // What could be switched is switched back.
+            for id in wants.keys() {
+                let _ = placing::place(engine, lists, *id, lists.wants(*id));
+            }
+            return Ok(done?);
         }
         match change {
             Change::Put(index, acl) => {
@@ -321,11 +359,18 @@ pub(crate) fn apply(
                 }
             }
         }
+        // Sessions begin before the lists that make them, and are matched again behind these.
+        for (id, wants) in &wants {
+            session_config::begin_epoch(lists, *id, *wants);
+        }
         for (on, set, compiled) in found {
             if let Some(compiled) = &compiled {
                 lists.compiled.insert(set, compiled.clone());
             }
             lists.published.publish(on.0, on.1, compiled);
+        }
+        for (id, wants) in &wants {
+            session_config::end_epoch(lists, *id, *wants);
         }
         forget_unused(lists);
         Ok(())
@@ -338,72 +383,6 @@ fn forget_unused(lists: &mut Lists) {
     let used: BTreeSet<Vec<u32>> =
         sets.map(|of| of.iter().map(|(_, list)| *list).collect()).collect();
     lists.compiled.retain(|set, _| used.contains(set));
-}
-
-/// The first list of an interface and direction.
-fn begin(
-    engine: &mut Engine,
-    lists: &Lists,
-    on: On,
-    compiled: &Arc<Compiled>,
-) -> Result<(), Refusal> {
-    let is_bare = engine.interface(on.0).is_some_and(|interface| interface.row().mac == [0; 6]);
-    lists.published.set_bare(on.0, is_bare);
-    lists.published.publish(on.0, on.1, Some(compiled.clone()));
-    let done = switch(engine, lists, on, true);
-    if done.is_err() {
-        // What could be switched on is switched off again.
-        let _ = switch(engine, lists, on, false);
-        lists.published.publish(on.0, on.1, None);
-    }
-    Ok(done?)
-}
-
-/// Does an interface bridge what it receives?
-fn is_layer_two(engine: &Engine, id: InterfaceId) -> bool {
-    let Some(interface) = engine.interface(id) else { return false };
-    let row = interface.row();
-    row.mac != [0; 6] && engine.node_id(ETHERNET_INPUT) != Some(row.input)
-}
-
-/// Let the nodes of a direction stand on an interface's path, or no more.
-fn switch(
-    engine: &mut Engine,
-    lists: &Lists,
-    (id, direction): On,
-    enabled: bool,
-) -> Result<(), InterfaceError> {
-    let bridges = is_layer_two(engine, id);
-    for family in [Family::Ip4, Family::Ip6] {
-        let mut set = |place: Place, enabled| {
-            engine.set_feature(id, place.arc(family), place.node(family), enabled)
-        };
-        match direction {
-            Direction::Input => {
-                set(Place::Routed, enabled)?;
-                set(Place::LayerTwo, enabled && bridges)?;
-                if lists.reassembles {
-                    reassemble(engine, id, family, enabled)?;
-                }
-            }
-            Direction::Output => set(Place::Sent, enabled)?,
-        }
-    }
-    Ok(())
-}
-
-/// Learn the ports of an interface's fragments by virtual reassembly, or no more.
-fn reassemble(
-    engine: &mut Engine,
-    id: InterfaceId,
-    family: Family,
-    needed: bool,
-) -> Result<(), InterfaceError> {
-    let (arc, node) = match family {
-        Family::Ip4 => ("ip4-unicast", "ip4-sv-reassembly-feature"),
-        Family::Ip6 => ("ip6-unicast", "ip6-sv-reassembly-feature"),
-    };
-    engine.need_feature(id, arc, node, WHO, needed)
 }
 
 /// Delete a list that no interface has.
@@ -466,24 +445,19 @@ pub(crate) fn set_counting(engine: &mut Engine, counts: bool) {
 /// Learn the ports of fragments by virtual reassembly wherever lists filter what is received.
 pub(crate) fn set_reassembly(engine: &mut Engine, needed: bool) -> Result<(), Refusal> {
     engine.with(|engine, lists: &mut Lists| {
-        let places = lists.places().filter(|(_, direction)| *direction == Direction::Input);
-        let ids: Vec<InterfaceId> = places.map(|(id, _)| id).collect();
+        let before = std::mem::replace(&mut lists.reassembles, needed);
+        let ids: BTreeSet<InterfaceId> = lists.places().map(|(id, _)| id).collect();
         let mut done = Ok(());
-        for (place, id) in ids.iter().enumerate() {
-            for family in [Family::Ip4, Family::Ip6] {
-                done = done.and_then(|()| reassemble(engine, *id, family, needed));
-            }
-            if done.is_err() {
-                for id in &ids[..=place] {
-                    for family in [Family::Ip4, Family::Ip6] {
-                        let _ = reassemble(engine, *id, family, !needed);
-                    }
-                }
-                return Ok(done?);
+        for id in &ids {
+            done = done.and_then(|()| placing::place(engine, lists, *id, lists.wants(*id)));
+        }
+        if done.is_err() {
+            lists.reassembles = before;
+            for id in &ids {
+                let _ = placing::place(engine, lists, *id, lists.wants(*id));
             }
         }
-        lists.reassembles = needed;
-        Ok(())
+        Ok(done?)
     })
 }
 
@@ -495,13 +469,15 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
                 lists.attached.remove(&(id, direction));
                 lists.published.publish(id, direction, None);
             }
+            lists.published.sessions.set_epoch(id, 0);
+            lists.reassembled.remove(&id);
             forget_unused(lists);
         }),
         InterfaceChange::Input => engine.with(|engine, lists: &mut Lists| {
-            let on = (id, Direction::Input);
-            if lists.attached.contains_key(&on) {
+            let wants = lists.wants(id);
+            if wants.input {
                 // A worker that does not answer now is asked again with the next change.
-                let _ = switch(engine, lists, on, true);
+                let _ = placing::place(engine, lists, id, wants);
             }
         }),
         _ => {}

@@ -15,6 +15,19 @@ pub(crate) trait Filtered: IpFamily<Address: Classified> {
     /// The fields of the packet that `bytes` begin with; `noted` is what virtual reassembly knows
     /// of a fragment. None if there is no whole header.
     fn key(bytes: &[u8], noted: Option<Upper>, later: u32) -> Option<Key<Self::Address>>;
+
+    /// The family's ICMP.
+    const ICMP: IpProtocol;
+
+    /// Of a type of ICMP queries: the type of the request, and whether it is the answer.
+    fn query(kind: u8) -> Option<(u8, bool)>;
+
+    /// Does an ICMP message of this type quote the packet that it is about?
+    fn is_error(kind: u8) -> bool;
+
+    /// The upper layer's protocol and bytes of the packet that `bytes` begin with; none of a
+    /// fragment after the first.
+    fn behind(bytes: &[u8]) -> Option<(IpProtocol, &[u8])>;
 }
 
 /// Ports, types and flags of the upper layer, in a key.
@@ -69,6 +82,29 @@ impl Filtered for Ip4 {
             _ => other_ip4(bytes, header, noted, later, &mut key),
         }
         Some(key)
+    }
+
+    const ICMP: IpProtocol = IpProtocol::ICMP;
+
+    /// Echo, timestamp, information and address mask (RFC 792, RFC 950).
+    fn query(kind: u8) -> Option<(u8, bool)> {
+        match kind {
+            8 | 13 | 15 | 17 => Some((kind, false)),
+            0 => Some((8, true)),
+            14 | 16 | 18 => Some((kind - 1, true)),
+            _ => None,
+        }
+    }
+
+    /// Destination unreachable, time exceeded, parameter problem (RFC 792).
+    fn is_error(kind: u8) -> bool {
+        matches!(kind, 3 | 11 | 12)
+    }
+
+    fn behind(bytes: &[u8]) -> Option<(IpProtocol, &[u8])> {
+        let header = Ip4Header::overlay(bytes).filter(|header| header.fragment_offset() == 0)?;
+        let behind = bytes.get(header.header_len().max(Ip4Header::LEN)..)?;
+        Some((header.protocol(), behind))
     }
 }
 
@@ -126,6 +162,26 @@ impl Filtered for Ip6 {
             _ => other_ip6(bytes, header, behind, noted, later, &mut key),
         }
         Some(key)
+    }
+
+    const ICMP: IpProtocol = IpProtocol::ICMP6;
+
+    /// Echo (RFC 4443 §4).
+    fn query(kind: u8) -> Option<(u8, bool)> {
+        matches!(kind, 128 | 129).then_some((128, kind == 129))
+    }
+
+    /// Destination unreachable, packet too big, time exceeded, parameter problem (RFC 4443 §3).
+    fn is_error(kind: u8) -> bool {
+        matches!(kind, 1..=4)
+    }
+
+    fn behind(bytes: &[u8]) -> Option<(IpProtocol, &[u8])> {
+        let (header, behind) = Ip6Header::split(bytes)?;
+        let upper = extension::upper_layer(header.next_header(), behind).ok()?;
+        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset != 0);
+        let behind = behind.get(upper.offset..)?;
+        (!is_later).then_some((upper.protocol, behind))
     }
 }
 

@@ -14,7 +14,10 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{noted, packet_in_frame};
 use quiver_forwarding::nodes;
 
-use crate::tables::{Attached, BAD, DENY, Direction, NOBODY, Part, Search};
+use crate::session::{is_direct, opens};
+use crate::slow_path::{SLOW_PATH, SlowRequest, session_key};
+use crate::stateful::{Belongs, makes_session};
+use crate::tables::{Attached, BAD, DENY, Direction, NOBODY, Part, REFLECT, Search};
 
 quiver_core::reasons! {
     /// Why lists drop packets.
@@ -28,6 +31,30 @@ quiver_core::reasons! {
             "the upper layer's header is cut off, and the access lists look at it";
         /// Not even an IP header.
         Malformed = "acl-malformed", "the IP header is not whole";
+        /// Neither of a session nor the first of one.
+        NotSyn = "acl-not-syn", "a TCP packet that a permit+reflect rule matches begins no \
+            connection, and no session has it";
+        /// The owner has no room, and `on-full` is deny.
+        Full = "acl-sessions-full", "new sessions refused: all are in use (`set acl-plugin session \
+            table max-entries`)";
+        /// Two sessions want the same place.
+        Crowded = "acl-sessions-crowded", "new sessions refused: the session table has no room \
+            at this key";
+        /// No ring.
+        Congestion = "acl-congestion", "more packets without a session than can wait for the \
+            worker that makes sessions";
+        /// The table went meanwhile.
+        NotOpen = "acl-no-table", "the packet waited for a session while the table was closed";
+        /// Made.
+        Made = info "acl-sessions-made", "new sessions";
+        /// The table is full, and `on-full` is stateless.
+        Stateless = info "acl-stateless", "packets that passed without a session because all are \
+            in use";
+        /// RFC 792: of a session.
+        IcmpError = info "acl-icmp-errors", "ICMP errors about packets of sessions that passed";
+        /// Passes.
+        BackPressure = info "acl-back-pressure", "passes in which a worker read no packets \
+            because the ring to the worker that makes sessions was full";
         /// Gone meanwhile.
         Gone = "interface-removed", "the interface was deleted while the packet was under way";
     }
@@ -45,6 +72,17 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    pub const ALL: [Place; 3] = [Place::Routed, Place::LayerTwo, Place::Sent];
+
+    /// The interface whose lists a packet meets there, and what they filter.
+    #[inline(always)]
+    pub fn of_packet(self, packet: &Packet) -> (InterfaceId, Direction) {
+        match self.direction() {
+            Direction::Input => (packet.rx, Direction::Input),
+            Direction::Output => (packet.tx, Direction::Output),
+        }
+    }
+
     pub const fn of(number: u8) -> Place {
         match number {
             0 => Place::Routed,
@@ -81,6 +119,19 @@ impl Place {
             (Place::Sent, _) => "interface-output",
         }
     }
+
+    /// The packet's IP header and what follows; none when it is of another protocol.
+    #[inline(always)]
+    pub fn bytes<'p, F: Part>(self, attached: &Attached, packet: &'p Packet) -> Option<&'p [u8]> {
+        let bytes = packet.bytes();
+        match self {
+            Place::Routed => Some(bytes),
+            Place::Sent if attached.is_bare(packet.tx) => {
+                bytes.first().filter(|first| **first >> 4 == F::VERSION).map(|_| bytes)
+            }
+            Place::LayerTwo | Place::Sent => bytes.get(packet_in_frame::<F>(bytes)?..),
+        }
+    }
 }
 
 /// The filter of a family at a place.
@@ -89,6 +140,7 @@ pub(crate) struct Filter<F: Part, const PLACE: u8> {
     arc: ArcId,
     own: NodeId,
     lookup: NodeId,
+    slow: NodeId,
     worker: WorkerId,
     family: PhantomData<fn() -> F>,
 }
@@ -104,22 +156,10 @@ pub(crate) struct InterfaceState {
 impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
     const PLACE: Place = Place::of(PLACE);
 
-    /// The packet's IP header and what follows; none when it is of another protocol.
     #[inline(always)]
-    fn packet<'p>(&self, packet: &'p Packet) -> Option<&'p [u8]> {
-        let bytes = packet.bytes();
-        match Self::PLACE {
-            Place::Routed => Some(bytes),
-            Place::Sent if self.attached.is_bare(packet.tx) => {
-                bytes.first().filter(|first| **first >> 4 == F::VERSION).map(|_| bytes)
-            }
-            Place::LayerTwo | Place::Sent => bytes.get(packet_in_frame::<F>(bytes)?..),
-        }
-    }
-
-    #[inline(always)]
-    fn search(&self, variant: Variant, is_uniform: bool) -> Search {
-        Search { variant, worker: self.worker, is_uniform }
+    fn search(&self, context: StageContext<'_>, variant: Variant, is_uniform: bool) -> Search {
+        let now_s = (context.now_ns() / 1_000_000_000) as u32;
+        Search { variant, worker: self.worker, is_uniform, now_s }
     }
 
     /// Behind this feature.
@@ -144,11 +184,51 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
     }
 }
 
+impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
+    /// A packet that the lists deny, or that makes a session, unless it is one of ICMP that belongs
+    /// to a session.
+    #[cold]
+    #[inline(never)]
+    fn without_session(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        key: Key<F::Address>,
+        found: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, AclDrop> {
+        let is_icmp = !is_direct(key.fields);
+        if is_icmp && let Some(bytes) = Self::PLACE.bytes::<F>(&self.attached, packet) {
+            let search = self.search(context, Variant::Scalar, false);
+            let (noted, pass) = (noted(packet), context.pass());
+            let belongs = self.attached.is_of_session::<F>(bytes, noted, &key, search, pass);
+            if belongs == Some(Belongs::Error) {
+                context.count(AclDrop::IcmpError, 1);
+            }
+            if belongs.is_some() {
+                return self.behind(context, state, packet);
+            }
+        }
+        if !makes_session(found) {
+            return Err(reason(found));
+        }
+        if !opens(key.fields) {
+            return Err(AclDrop::NotSyn);
+        }
+        let bytes = Self::PLACE.bytes::<F>(&self.attached, packet).unwrap_or_default();
+        // What has no ports and no identifier passes as by `permit`.
+        if session_key::<F>(bytes, noted(packet), &key).is_none() {
+            return self.behind(context, state, packet);
+        }
+        packet.hand_over(SlowRequest { place: Self::PLACE, family: F::FAMILY });
+        Ok(self.slow)
+    }
+}
+
 /// Why what was found drops a packet.
 #[cold]
-fn reason(found: u32, is_whole: bool) -> AclDrop {
+pub(crate) fn reason(found: u32) -> AclDrop {
     match found {
-        _ if !is_whole => AclDrop::Malformed,
         NONE => AclDrop::NoRule,
         BAD => AclDrop::HeaderCut,
         _ => AclDrop::Denied,
@@ -171,11 +251,8 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
     #[inline(always)]
     fn key(&self, state: InterfaceState, packet: &mut Packet) -> Key<F::Address> {
         let nobody = Key { owner: NOBODY, ..Key::default() };
-        let Some(bytes) = self.packet(packet) else { return nobody };
-        let interface = match Self::PLACE.direction() {
-            Direction::Input => packet.rx,
-            Direction::Output => packet.tx,
-        };
+        let Some(bytes) = Self::PLACE.bytes::<F>(&self.attached, packet) else { return nobody };
+        let (interface, _) = Self::PLACE.of_packet(packet);
         let (length, whole) = (packet.length(), packet.segment_length());
         let owner = interface.index() as u32;
         match F::key(bytes, noted(packet), state.later) {
@@ -201,7 +278,7 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         keys: &[Self::Key],
         found: &mut [u32],
     ) {
-        let search = self.search(variant, false);
+        let search = self.search(context, variant, false);
         self.attached.find::<F>(Self::PLACE.direction(), search, context.pass(), keys, found);
     }
 
@@ -214,7 +291,7 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         keys: &[Self::Key],
         found: &mut [u32],
     ) {
-        let search = self.search(variant, true);
+        let search = self.search(context, variant, true);
         self.attached.find::<F>(Self::PLACE.direction(), search, context.pass(), keys, found);
     }
 
@@ -228,11 +305,13 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         packet: &mut Packet,
     ) -> Result<NodeId, AclDrop> {
         let is_whole = (key.length != 0) | (key.owner == NOBODY);
-        if (found & DENY == 0) & is_whole {
-            self.behind(context, state, packet)
-        } else {
-            Err(reason(found, is_whole))
+        if (found & (DENY | REFLECT) == 0) & is_whole {
+            return self.behind(context, state, packet);
         }
+        if !is_whole {
+            return Err(AclDrop::Malformed);
+        }
+        self.without_session(context, state, key, found, packet)
     }
 }
 
@@ -257,6 +336,7 @@ pub(crate) fn spec<F: Part, const PLACE: u8>(arc: ArcId, attached: &Arc<Attached
             Place::Routed => wiring.node(lookup),
             _ => wiring.id,
         },
+        slow: wiring.node(SLOW_PATH),
         worker: wiring.worker,
         family: PhantomData,
     })

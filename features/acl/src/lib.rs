@@ -7,8 +7,17 @@ mod config;
 mod fields;
 mod file;
 mod filter;
+mod icmp;
+mod placing;
 mod rules;
+mod session;
+mod session_commands;
+mod session_config;
+mod session_shows;
 mod shows;
+mod slow_path;
+mod startup;
+mod stateful;
 mod tables;
 
 use std::sync::Arc;
@@ -22,12 +31,15 @@ use crate::config::Lists;
 use crate::filter::{Place, spec};
 use crate::tables::Attached;
 
+pub use startup::startup;
+
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("acl", "Access lists: who may pass, by addresses, protocols and ports");
     let attached = Arc::new(Attached::new(registry.graph.epochs()));
     let workers = registry.graph.workers();
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
+    registry.graph.node(slow_path::spec([arc4, arc6], &attached));
     registry.graph.node(spec::<Ip4, 0>(arc4, &attached));
     registry.graph.node(spec::<Ip6, 0>(arc6, &attached));
     registry.graph.node(spec::<Ip4, 1>(DEVICE_INPUT, &attached));
@@ -42,9 +54,13 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     shows::register(registry);
+    session_commands::register(registry);
+    session_shows::register(registry);
+    registry.running_config(order::RESOURCES, session_commands::write_table);
     registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
     registry.running_config(order::FEATURES, commands::write_settings);
+    registry.running_config(order::LIMITS, session_commands::write_settings);
     registry.on_start(move |engine| {
         engine.insert(Lists::new(attached, workers));
         engine.on_interface_change(config::follow_interface);

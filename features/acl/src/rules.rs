@@ -26,6 +26,8 @@ pub(crate) enum Action {
     Permit,
     /// It is dropped.
     Deny,
+    /// It goes on, and so does what belongs to its session, in both directions.
+    Reflect,
 }
 
 impl Action {
@@ -33,6 +35,7 @@ impl Action {
         match self {
             Action::Permit => "permit",
             Action::Deny => "deny",
+            Action::Reflect => "permit+reflect",
         }
     }
 
@@ -41,12 +44,8 @@ impl Action {
         match word {
             "permit" => Ok(Action::Permit),
             "deny" => Ok(Action::Deny),
-            "permit+reflect" => {
-                Err("permit+reflect is not supported: lists are stateless; permit \
-                the other direction by a rule of its own"
-                    .to_owned())
-            }
-            _ => Err(format!("'{word}' is no action; permit and deny are")),
+            "permit+reflect" => Ok(Action::Reflect),
+            _ => Err(format!("'{word}' is no action; permit, permit+reflect and deny are")),
         }
     }
 }

@@ -12,14 +12,21 @@ use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::fields::{CUT, Filtered};
 use crate::rules::{Action, Rule};
+use crate::stateful::Sessions;
 
 /// Found: no list looks at the packet.
-pub(crate) const PASS: u32 = NONE - 1;
+pub(crate) const PASS: u32 = NONE - 3;
 /// Found: the upper layer's header is cut off, and the lists look at it.
 pub(crate) const BAD: u32 = NONE - 2;
-/// What is found has this bit when the packet is dropped: numbers of rules are twice their place,
-/// and one more where they deny.
+/// Found: it belongs to a session.
+pub(crate) const ESTABLISHED: u32 = NONE - 7;
+/// What is found has this bit when the packet is dropped: numbers of rules are four times their
+/// place, and this or [`REFLECT`] more.
 pub(crate) const DENY: u32 = 1;
+/// What is found has this bit alone of the two when the packet makes a session.
+pub(crate) const REFLECT: u32 = 2;
+/// Numbers of rules are smaller.
+const NUMBERS_END: u32 = ESTABLISHED;
 /// [`Key::owner`] of packets that no list looks at.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -92,6 +99,8 @@ pub(crate) struct Compiled {
     /// The place of each list's first rule.
     starts: Vec<u32>,
     pub looks_at_upper: bool,
+    /// Does a rule make sessions?
+    pub reflects: bool,
 }
 
 /// Why lists are not compiled.
@@ -119,15 +128,22 @@ impl Compiled {
             rules: impl Iterator<Item = (&'r Rule, u32)>,
         ) -> Result<Classifier<A>, NotCompiled> {
             let number = |place: u32, rule: &Rule| {
-                place << 1 | if rule.action == Action::Deny { DENY } else { 0 }
+                place << 2
+                    | match rule.action {
+                        Action::Permit => 0,
+                        Action::Deny => DENY,
+                        Action::Reflect => REFLECT,
+                    }
             };
             let compiled = rules.filter_map(|(rule, place)| rule.compiled(number(place, rule)));
             Classifier::new(&compiled.collect::<Vec<_>>()).map_err(NotCompiled::Build)
         }
+        let reflects = rules().any(|(rule, _)| rule.action == Action::Reflect);
         Ok(Compiled {
             ip4: of(rules())?,
             ip6: of(rules())?,
-            looks_at_upper: rules().any(|(rule, _)| rule.looks_at_upper()),
+            looks_at_upper: reflects || rules().any(|(rule, _)| rule.looks_at_upper()),
+            reflects,
             starts,
             lists,
         })
@@ -142,14 +158,16 @@ impl Compiled {
     /// The list and the rule in it that was found.
     #[inline(always)]
     fn rule(&self, found: u32) -> Option<(&Acl, u32)> {
-        let place = found >> 1;
+        let place = found >> 2;
         let list = self.starts.iter().rposition(|start| *start <= place)?;
         Some((self.lists.get(list)?, place - self.starts[list]))
     }
 
     #[inline(never)]
     fn count<A>(&self, worker: WorkerId, keys: &[Key<A>], found: &[u32]) {
-        let all = keys.iter().zip(found).filter(|(key, found)| (**found < BAD) & (key.length != 0));
+        let is_rule = |found: u32| found < NUMBERS_END;
+        let all =
+            keys.iter().zip(found).filter(|(key, found)| is_rule(**found) & (key.length != 0));
         for (key, found) in all {
             if let Some((acl, rule)) = self.rule(*found)
                 && let Some(counts) = acl.counts.get()
@@ -186,6 +204,8 @@ pub(crate) struct Search {
     pub worker: WorkerId,
     /// Are neighbours likely to be the same?
     pub is_uniform: bool,
+    /// Seconds of the router's clock.
+    pub now_s: u32,
 }
 
 /// By interface, replaced one by one.
@@ -197,6 +217,7 @@ pub(crate) struct Attached {
     /// Do rules that look at ports match fragments after the first?
     matches_later_fragments: AtomicBool,
     counts: AtomicBool,
+    pub sessions: Sessions,
 }
 
 impl Attached {
@@ -208,6 +229,7 @@ impl Attached {
             bare: (0..INTERFACES_MAX).map(|_| AtomicBool::new(false)).collect(),
             matches_later_fragments: AtomicBool::new(true),
             counts: AtomicBool::new(false),
+            sessions: Sessions::new(),
         }
     }
 
@@ -267,13 +289,41 @@ impl Attached {
             let count = keys.iter().take_while(|key| key.owner == owner).count();
             let (now, later) = keys.split_at(count);
             let (answers, rest) = found.split_at_mut(count.min(found.len()));
-            match self.slots(direction).read(owner as usize, pass) {
-                Some(compiled) if owner != NOBODY => {
-                    self.find_in::<F>(compiled, search, now, answers);
-                }
-                _ => answers.fill(PASS),
+            // The epoch first: with a new one, the lists are new, too.
+            let epoch = self.sessions.epoch(owner);
+            let lists = self.lists(direction, owner, pass);
+            if epoch != 0 {
+                self.find_stateful::<F>(lists, epoch, search, pass, now, answers);
+            } else {
+                self.find_in_lists::<F>(lists, search, now, answers);
             }
             (keys, found) = (later, rest);
+        }
+    }
+
+    /// What filters an interface and direction.
+    #[inline(always)]
+    pub fn lists<'p>(
+        &self,
+        direction: Direction,
+        interface: u32,
+        pass: Pass<'p>,
+    ) -> Option<&'p Compiled> {
+        self.slots(direction).read(interface as usize, pass).map(|lists| &**lists)
+    }
+
+    /// What lists say of packets; all pass where there are none.
+    #[inline(always)]
+    pub fn find_in_lists<F: Part>(
+        &self,
+        lists: Option<&Compiled>,
+        search: Search,
+        keys: &[Key<F::Address>],
+        found: &mut [u32],
+    ) {
+        match lists {
+            Some(lists) => self.find_in::<F>(lists, search, keys, found),
+            None => found.fill(PASS),
         }
     }
 

@@ -56,7 +56,6 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         ("set acl-plugin acl index 1 permit src 10.0.0.0/8 dst ::/0", "family"),
         ("set acl-plugin acl index 1 permit ipv6 src 10.0.0.0/8", "family"),
         ("set acl-plugin acl index 1 permit ipv4 ipv6", "one family"),
-        ("set acl-plugin acl index 1 permit+reflect", "stateless"),
         ("set acl-plugin acl index 1 permit proto tcp tcpflags 2", "together"),
         ("set acl-plugin acl index 1", ""),
         ("set acl-plugin acl index 1 permit proto udp dport 9-7", ""),

@@ -123,7 +123,7 @@ fn a_file_written_for_vpp_is_taken_and_each_word_without_effect_is_named_once() 
                 dpdk { dev default { num-rx-desc 512 }\n dev 0000:02:00.1 { num-rx-queues 2 name \
                 eth0 }\n no-multi-seg }\nplugins { plugin default { disable }\n plugin \
                 dpdk_plugin.so { enable } }\n\
-                acl-plugin { connection hash buckets 65536 use tuple merge 1 }\n\
+                nat { endpoint-dependent max users per thread 64 }\n\
                 buffers { numa 0 { buffers 1024 } page-size default-hugepage }";
     let schema = StartupSchema::default();
     let file = StartupFile::from_text("startup.conf", text);
@@ -142,7 +142,7 @@ fn a_file_written_for_vpp_is_taken_and_each_word_without_effect_is_named_once() 
         "startup.conf:8: cpu relative",
         "startup.conf:9: dpdk",
         "startup.conf:12: plugins",
-        "startup.conf:14: acl-plugin",
+        "startup.conf:14: nat",
         "startup.conf:15: buffers numa",
     ];
     assert_eq!(places, expected);
