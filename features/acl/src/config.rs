@@ -131,9 +131,16 @@ impl Lists {
         self.compiled.get(&set)
     }
 
+    /// Has an interface sessions that stay whatever its lists say?
+    fn keeps_sessions(&self, id: InterfaceId) -> bool {
+        let sessions = &self.published.sessions;
+        sessions.keeps() && sessions.epoch(id.index() as u32) != 0
+    }
+
     /// What an interface needs as it is.
     pub fn wants(&self, id: InterfaceId) -> Wants {
-        Wants::of(Direction::ALL.map(|direction| self.compiled_at((id, direction)).map(|c| &**c)))
+        let lists = |direction| self.compiled_at((id, direction)).map(|lists| &**lists);
+        Wants::of(Direction::ALL.map(lists), self.keeps_sessions(id))
     }
 
     /// What interfaces need when these lists filter there.
@@ -142,8 +149,11 @@ impl Lists {
             Some((_, _, compiled)) => compiled.as_ref(),
             None => self.compiled_at(on),
         };
-        let wants =
-            |id| Wants::of(Direction::ALL.map(|direction| after((id, direction)).map(|c| &**c)));
+        let lists = |on| after(on).map(|lists| &**lists);
+        let wants = |id| {
+            let lists = Direction::ALL.map(|direction| lists((id, direction)));
+            Wants::of(lists, self.keeps_sessions(id))
+        };
         found.iter().map(|((id, _), ..)| (*id, wants(*id))).collect()
     }
 

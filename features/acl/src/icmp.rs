@@ -69,6 +69,6 @@ fn quoted<F: Filtered>(bytes: &[u8]) -> Option<Flow<F::Address>> {
     if !protocol.has_ports() {
         return Some(flow);
     }
-    let [a, b, c, d] = *behind.first_chunk()?;
+    let [a, b, c, d, ..] = *behind.first_chunk::<HEADER_BYTES>()?;
     Some(Flow { ports: (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])), ..flow })
 }

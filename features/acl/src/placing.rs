@@ -26,10 +26,11 @@ pub(crate) struct Wants {
 }
 
 impl Wants {
-    /// With these lists for what it receives and sends. Sessions see both directions.
-    pub fn of([input, output]: [Option<&Compiled>; 2]) -> Wants {
-        let reflects = |lists: Option<&Compiled>| lists.is_some_and(|lists| lists.reflects);
-        let is_stateful = reflects(input) || reflects(output);
+    /// With these lists for what it receives and sends. Sessions see both directions. With `keeps`
+    /// there are sessions that stay while there is a list.
+    pub fn of([input, output]: [Option<&Compiled>; 2], keeps: bool) -> Wants {
+        let makes = |lists: Option<&Compiled>| lists.is_some_and(|lists| lists.reflects || keeps);
+        let is_stateful = makes(input) || makes(output);
         Wants {
             input: input.is_some() || is_stateful,
             output: output.is_some() || is_stateful,

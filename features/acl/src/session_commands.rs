@@ -89,7 +89,9 @@ fn table(registry: &mut Registry) {
             .example("set acl-plugin reclassify-sessions 0")
             .run(|engine: &mut Engine, args| {
                 let reclassify: u32 = args.get("reclassify")?;
-                engine.with(|_, lists: &mut Lists| lists.room.keeps = reclassify == 0);
+                engine.with(|_, lists: &mut Lists| {
+                    lists.published().sessions.keep(reclassify == 0);
+                });
                 Ok(Output::none())
             }),
     );
@@ -161,7 +163,7 @@ pub(crate) fn write_settings(engine: &Engine, config: &mut ConfigWriter) {
     if sessions.passes_when_full() {
         config.command(format_args!("set acl-plugin on-full stateless"));
     }
-    if lists.room.keeps {
+    if sessions.keeps() {
         config.command(format_args!("set acl-plugin reclassify-sessions 0"));
     }
 }

@@ -33,13 +33,11 @@ pub(crate) struct Room {
     writer: Option<Writer>,
     /// The epoch that was given last.
     epoch: u32,
-    /// Sessions stay although their lists were replaced.
-    pub keeps: bool,
 }
 
 impl Default for Room {
     fn default() -> Room {
-        Room { most: SESSIONS_DEFAULT, is_open: false, writer: None, epoch: 0, keeps: false }
+        Room { most: SESSIONS_DEFAULT, is_open: false, writer: None, epoch: 0 }
     }
 }
 
@@ -143,12 +141,8 @@ pub(crate) fn begin_epoch(lists: &mut Lists, id: InterfaceId, wants: Wants) {
 
 /// Behind that: sessions are matched again, or end.
 pub(crate) fn end_epoch(lists: &mut Lists, id: InterfaceId, wants: Wants) {
-    if !wants.is_stateful {
-        lists.published().sessions.set_epoch(id, 0);
-    } else if !lists.room.keeps {
-        let epoch = lists.room.next_epoch();
-        lists.published().sessions.set_epoch(id, epoch);
-    }
+    let epoch = if wants.is_stateful { lists.room.next_epoch() } else { 0 };
+    lists.published().sessions.set_epoch(id, epoch);
 }
 
 /// End all sessions, or those of an interface, some in each worker call.

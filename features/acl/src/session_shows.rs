@@ -65,7 +65,7 @@ fn sessions(
             add_session(engine, table, only, session);
         }
     };
-    let end = |engine: &Engine, table: Table| summary(engine).table("sessions", table);
+    let end = |engine: &Engine, table: Table| summary(engine).table("entries", table);
     Ok(in_slices(engine, slices, Table::new(columns), add, end))
 }
 

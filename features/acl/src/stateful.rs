@@ -33,6 +33,8 @@ pub(crate) struct Sessions {
     epochs: Box<[AtomicU32]>,
     timeouts_s: [AtomicU32; 3],
     passes_when_full: AtomicBool,
+    /// Sessions stay although their lists were replaced.
+    keeps: AtomicBool,
     /// What the owner says: live sessions, the most of them, the places they are at, and the limit.
     live: AtomicUsize,
     most: AtomicUsize,
@@ -49,6 +51,7 @@ impl Sessions {
             epochs: (0..INTERFACES_MAX).map(|_| AtomicU32::new(0)).collect(),
             timeouts_s: TIMEOUTS_S.map(AtomicU32::new),
             passes_when_full: AtomicBool::new(false),
+            keeps: AtomicBool::new(false),
             live: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
             places: AtomicUsize::new(0),
@@ -95,6 +98,15 @@ impl Sessions {
 
     pub fn pass_when_full(&self, passes: bool) {
         self.passes_when_full.store(passes, Ordering::Relaxed);
+    }
+
+    /// Do sessions stay although their lists were replaced?
+    pub fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::Relaxed)
+    }
+
+    pub fn keep(&self, keeps: bool) {
+        self.keeps.store(keeps, Ordering::Relaxed);
     }
 
     /// The owner says how many sessions there are.
@@ -255,8 +267,8 @@ impl Attached {
             return false;
         }
         let lists = self.lists(session.direction(), session.interface(), pass);
-        let mut found = [NONE];
-        if let Some(lists) = lists {
+        let mut found = [if self.sessions.keeps() { REFLECT } else { NONE }];
+        if let Some(lists) = lists.filter(|_| !self.sessions.keeps()) {
             F::classifier(lists).find(search.variant, &[session.first_packet()], &mut found);
         }
         let is_permitted = makes_session(found[0]);

@@ -1,5 +1,8 @@
 //! All tests of this crate, in one program.
 
+mod any_flows;
 mod any_lists;
+mod any_packets;
 mod commands;
 mod golden;
+mod sessions;
