@@ -24,6 +24,8 @@ const SEEDS: [u64; 2] = [5, 6];
 pub enum Rules {
     /// 49 rules that match nothing, and one that permits all.
     Fifty,
+    /// The same, but the last one makes sessions of UDP (`permit+reflect`).
+    Reflecting,
     /// So many rules of a family; each permits, and each packet matches one of them.
     Generated(Family, usize),
 }
@@ -44,6 +46,10 @@ pub fn all() -> Vec<Path> {
         of("acl50-stateless-10k", fifty(FLOWS, false), false),
         of("acl50-out", fifty(FLOWS, true), false),
     ];
+    for (name, flows) in [("10k", FLOWS), ("1m", 1_000_000)] {
+        let listed = Listed { rules: Rules::Reflecting, flows, is_output: false };
+        paths.push(of(&format!("acl50-stateful-{name}"), listed, false));
+    }
     for (name, count) in [("1k", 1_000), ("10k", 10_000), ("100k", 100_000)] {
         for family in Family::ALL {
             let rules = Rules::Generated(family, count);
@@ -70,6 +76,10 @@ fn of(name: &str, listed: Listed, is_ip6: bool) -> Path {
 }
 
 impl Listed {
+    fn makes_sessions(self) -> bool {
+        self.rules == Rules::Reflecting
+    }
+
     fn rules<A: Classified>(self) -> Vec<Rule<A>> {
         let Rules::Generated(family, count) = self.rules else {
             let mut rules: Vec<Rule<A>> = (0..49)
@@ -81,7 +91,11 @@ impl Listed {
                     ..Rule::all(number)
                 })
                 .collect();
-            rules.push(Rule::all(49));
+            let (value, mask) = match self.makes_sessions() {
+                true => (17, field::PROTOCOL),
+                false => (0, 0),
+            };
+            rules.push(Rule { value, mask, ..Rule::all(49) });
             return rules;
         };
         synthetic::rules(family, count, SEEDS[0])
@@ -90,15 +104,22 @@ impl Listed {
     fn keys<A: Classified>(self) -> Vec<Key<A>> {
         let (rules, mut random) = (self.rules(), Random::new(SEEDS[1]));
         // Of the fifty, the one that matches.
-        let from = if self.rules == Rules::Fifty { 49 } else { 0 };
+        let from = if matches!(self.rules, Rules::Generated(..)) { 0 } else { 49 };
         (0..self.flows).map(|_| synthetic::key(&rules[from..], &mut random)).collect()
     }
 
     /// The commands that make the list and attach it.
     pub fn lines<A: Classified>(self) -> String {
         let mut text = String::new();
+        if self.makes_sessions() {
+            let most = 2 * self.flows;
+            let _ = writeln!(text, "set acl-plugin session table max-entries {most}");
+        }
         for (piece, rules) in self.rules::<A>().chunks(RULES_PER_LINE).enumerate() {
-            let rules: Vec<String> = rules.iter().map(words).collect();
+            let mut rules: Vec<String> = rules.iter().map(words).collect();
+            if let Some(last) = rules.last_mut().filter(|_| self.makes_sessions()) {
+                *last = last.replacen("permit", "permit+reflect", 1);
+            }
             let place = match piece * RULES_PER_LINE {
                 0 => "acl index 1".to_owned(),
                 from => format!("acl-rest 1 from {from}"),
