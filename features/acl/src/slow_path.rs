@@ -181,6 +181,8 @@ impl SlowPath {
                 writer.remove(number);
             }
         }
+        // Their places are free for the next packet that comes.
+        writer.collect();
         self.attached.sessions.note(writer);
         writer.places()
     }
@@ -217,7 +219,6 @@ impl Node for SlowPath {
             return holds.then_some(cx.now_ns);
         }
         let writer = self.writer.as_mut()?;
-        writer.collect();
         let sessions = &self.attached.sessions;
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
         let places = places_of_turn(writer.places());
@@ -226,6 +227,7 @@ impl Node for SlowPath {
             sessions.expired.fetch_add(ended as u64, Ordering::Relaxed);
             sessions.note(writer);
         }
+        writer.collect();
         (!writer.is_empty()).then_some(cx.now_ns + TURN_NS)
     }
 }

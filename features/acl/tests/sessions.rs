@@ -389,6 +389,25 @@ fn a_worker_that_owns_no_sessions_hands_new_flows_over_and_loses_none() {
 }
 
 #[test]
+fn a_full_table_that_is_cleared_takes_the_next_packet() {
+    let mut router = router();
+    router.cli("set acl-plugin interface e0 output acl 1 del");
+    router.cli("set acl-plugin session table max-entries 64");
+    router.cli("set acl-plugin interface e0 output acl 1");
+    for round in 0..3 {
+        for port in 0..64 {
+            let frame = outward(UDP, &upper(UDP, (4000 + port, 53), 0));
+            assert!(leaves(&mut router, &frame), "round {round}, port {port}");
+        }
+        assert_eq!(sessions(&mut router), 64);
+        match round {
+            0 => drop(router.cli("clear acl-plugin sessions")),
+            _ => router.advance(Duration::from_secs(320)),
+        }
+    }
+}
+
+#[test]
 fn what_is_typed_is_written_down() {
     let mut router = router();
     router.cli("set acl-plugin session timeout udp idle 20");
