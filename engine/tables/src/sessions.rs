@@ -53,7 +53,7 @@ impl<const W: usize, const N: usize, const K: usize> ObjectKeys<N> for SessionOb
     fn key(&self, index: u32) -> &[AtomicU64; N] {
         const { assert!(K * N <= W && (K == 1 || K == 2), "the keys lie in the object") };
         let words = self.get(index / K as u32);
-        let first = if index % K as u32 == 0 { 0 } else { N };
+        let first = if index.is_multiple_of(K as u32) { 0 } else { N };
         words[first..].first_chunk().expect("K N <= W")
     }
 }
