@@ -54,7 +54,8 @@ mod tests {
         schema.add(section);
         let text = "acl-plugin { connection hash buckets 65536 connection count max 1000 \
                     reclassify sessions 0 use tuple merge 1 }";
-        let parsed = schema.parse(&StartupFile::from_text("startup.conf", text)).expect("good");
+        let file = StartupFile::from_text("startup.conf", text);
+        let parsed = schema.parse(&file).expect("good");
         let lines = commands(&parsed.section("acl-plugin").expect("a section")).expect("commands");
         let table = "set acl-plugin session table max-entries 1000";
         assert_eq!(lines, [table, "set acl-plugin reclassify-sessions 0"]);
