@@ -38,6 +38,8 @@ LOWEST_PRIORITY = ("nice", "-n", "19")
 
 #: Most of these tests wait for packets most of the time: files of them run side by side.
 SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
+#: Guests of User-Mode Linux and DPDK compute more.
+TWO_SIDE_BY_SIDE = ["-n", "2", "--dist", "loadfile"]
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ SIDE_LANES = [
         lane="lab",
     ),
     Level("netns", [*PEERS, *SIDE_BY_SIDE, "-m", "not alone", "tests/netns"], Pytest),
-    Level("interop", [*PEERS, "tests/interop"], Pytest),
+    Level("interop", [*PEERS, *TWO_SIDE_BY_SIDE, "tests/interop"], Pytest),
     Level("alone", [*PEERS, "-m", "alone", "tests/netns"], Pytest),
 ]
 #: It measures a rate without loss first: nothing runs beside it.
