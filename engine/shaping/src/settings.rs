@@ -174,7 +174,7 @@ impl Settings {
     /// Those of a plan.
     pub fn new(plan: &Plan) -> Settings {
         let limit = u128::from(plan.limit_bps());
-        let cost = (8 * NS_PER_S << COST_SHIFT).checked_div(limit).unwrap_or(0) as u64;
+        let cost = ((8 * NS_PER_S) << COST_SHIFT).checked_div(limit).unwrap_or(0) as u64;
         let share = u128::from(plan.rate_bps) * u128::from(SHARE_NS) / 8 / NS_PER_S;
         let (target_ns, interval_ns) = plan.codel_in_force();
         let mut settings = Settings {
