@@ -95,8 +95,8 @@ impl Shapers {
     fn check_parent(&self, name: &str, parent: &str) -> Result<(), Refusal> {
         self.known(parent)?;
         let above = |name: &&str| self.named.get(*name)?.parent.as_deref();
-        let is_loop = std::iter::successors(Some(parent), above).take(LEVELS_MAX + 1);
-        if is_loop.into_iter().any(|at| at == name) {
+        let mut levels = std::iter::successors(Some(parent), above).take(LEVELS_MAX + 1);
+        if levels.any(|at| at == name) {
             return Err(Refusal::new(format!("shaper {parent} stands below {name}, or is it"))
                 .remedy("choose a parent that does not"));
         }

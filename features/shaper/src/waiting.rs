@@ -99,7 +99,9 @@ impl Sink<Waiting> for Out<'_, '_> {
         }
         let behind = self.cx.behind(INTERFACE_OUTPUT, packet.tx, self.own, row.tx);
         let next = behind.take(&mut packet);
-        debug_assert_ne!(next, DROP);
+        if next == DROP {
+            return self.cx.kill(packet, ShaperDrop::InterfaceGone);
+        }
         self.cx.trace(&packet, next);
         self.cx.emit(packet, next);
     }
