@@ -108,6 +108,7 @@ impl Owner {
             }
             writer.remove(number);
         }
+        writer.collect();
     }
 
     /// Make a session, with what it uses of bindings; its number.
@@ -473,6 +474,8 @@ impl Node for SlowPath {
             shared.note_bindings(bindings);
             is_empty &= bindings.writer.is_empty();
         }
+        // An empty table is not turned again: the places of its last sessions are free from here on.
+        writer.collect();
         (!is_empty).then_some(cx.now_ns + TURN_NS)
     }
 }

@@ -100,6 +100,8 @@ impl Owner {
             bindings.release(session, log);
             writer.remove(number);
         }
+        writer.collect();
+        bindings.writer.collect();
     }
 
     /// Make a session of a binding.
@@ -476,6 +478,9 @@ impl Node for SlowPath {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
             shared.note(&owner.writer, &owner.bindings);
         }
+        // An empty table is not turned again: the places of its last sessions are free from here on.
+        owner.writer.collect();
+        owner.bindings.writer.collect();
         (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)
     }
 }
