@@ -15,6 +15,9 @@ use crate::types::{Reads, ValueType};
 use crate::value::Value;
 use crate::words::{WORDS_MAX, Word};
 
+/// What operators of VPP type for `show`, whatever other commands begin with these letters.
+const SHORTHAND: (&str, &str) = ("sh", "show");
+
 /// Groups inside groups, at most.
 const GROUP_DEPTH_MAX: usize = 4;
 
@@ -284,7 +287,8 @@ impl Matcher {
             if word.quoted {
                 return ControlFlow::Continue(());
             }
-            if literal == text {
+            let is_shorthand = at == 0 && self.abbreviations && (text, literal) == SHORTHAND;
+            if literal == text || is_shorthand {
                 exact = Some(Found { candidate, value: None, next: at + 1 });
                 return ControlFlow::Break(());
             }
