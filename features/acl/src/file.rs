@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn every_mistake_is_listed_by_its_line() {
         let text = "permit\nallow\ndeny src 10.0.0.0/33\n\ndeny dst\npermit src 1.0.0.0/8 src \
-            1.0.0.0/8\npermit+reflect\n{\"action\": \"deny\", \"port\": 1}\n{\"action\"";
+            1.0.0.0/8\npermit+reflects\n{\"action\": \"deny\", \"port\": 1}\n{\"action\"";
         let Err(Mistakes::Lines { first, more }) = parse(text, 10) else { panic!("refused") };
         let lines: Vec<u32> = first.iter().map(|(line, _)| *line).collect();
         assert_eq!((lines, more), (vec![2, 3, 5, 6, 7, 8, 9], 0));
