@@ -317,6 +317,36 @@ ShowAclPluginInterfaceRow = TypedDict(
     },
 )
 
+ShowAclPluginSessionsEntriesRow = TypedDict(
+    "ShowAclPluginSessionsEntriesRow",
+    {
+        "idle_s": int,
+        "initiator": str,
+        "interface": str,
+        "list_of": str,
+        "protocol": str,
+        "responder": str,
+        "state": str,
+    },
+)
+
+ShowAclPluginSessions = TypedDict(
+    "ShowAclPluginSessions",
+    {
+        "bytes_of_sessions": int,
+        "entries": list[ShowAclPluginSessionsEntriesRow],
+        "sessions": int,
+        "sessions_at_most": int,
+        "sessions_at_once": int,
+        "sessions_expired": int,
+        "sessions_made": int,
+        "timeout_tcp_s": int,
+        "timeout_tcp_transient_s": int,
+        "timeout_udp_s": int,
+        "when_full": str,
+    },
+)
+
 ShowAclPluginTablesRow = TypedDict(
     "ShowAclPluginTablesRow",
     {
@@ -3956,6 +3986,12 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_acl_plugin_sessions(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def clear_counters(self, *, if_generation: str | None = None) -> Any: ...
     def clear_dhcpv6_proxy_prefixes(
         self,
@@ -5519,6 +5555,43 @@ class Methods:
         match: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_on_full(
+        self,
+        *,
+        deny: bool | None = None,
+        stateless: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_reclassify_sessions(
+        self,
+        *,
+        reclassify: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_session_table_max_entries(
+        self,
+        *,
+        sessions: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_session_timeout_tcp_idle(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_session_timeout_tcp_transient(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_session_timeout_udp_idle(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_acl_plugin_virtual_reassembly(
         self,
         *,
@@ -6461,6 +6534,14 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginInterfaceRow]: ...
+    def show_acl_plugin_sessions(
+        self,
+        *,
+        interface: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowAclPluginSessions: ...
     def show_acl_plugin_tables(
         self,
         *,
@@ -8289,6 +8370,12 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_acl_plugin_sessions(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def clear_counters(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_dhcpv6_proxy_prefixes(
         self,
@@ -9908,6 +9995,43 @@ class AsyncMethods:
         match: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_acl_plugin_on_full(
+        self,
+        *,
+        deny: bool | None = None,
+        stateless: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_reclassify_sessions(
+        self,
+        *,
+        reclassify: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_session_table_max_entries(
+        self,
+        *,
+        sessions: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_session_timeout_tcp_idle(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_session_timeout_tcp_transient(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_session_timeout_udp_idle(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_acl_plugin_virtual_reassembly(
         self,
         *,
@@ -10892,6 +11016,14 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginInterfaceRow]: ...
+    async def show_acl_plugin_sessions(
+        self,
+        *,
+        interface: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowAclPluginSessions: ...
     async def show_acl_plugin_tables(
         self,
         *,
