@@ -55,7 +55,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/tables") || starts("engine/offload") || starts("engine/screen") => 1,
         () if starts("engine/standby") || starts("engine/shaping") => 1,
         () if starts("engine/forwarding") || starts("engine/netlink") => 2,
-        () if starts("engine/classifier") => 2,
+        () if starts("engine/classifier") || starts("engine/sessions") => 2,
         () if starts("engine/linux") || starts("engine/translation") => 3,
         () if starts("engine/control") => 4,
         () if starts("engine/encap") || starts("engine/metrics") => 5,

@@ -1,6 +1,6 @@
 //! `ip4-lookup-in-table`, `ip6-lookup-in-table`: a route that says "look again, in that table"; and
-//! `ip4-source-lookup-in-table`, `ip6-source-lookup-in-table`: one that says "look the source up, in
-//! that table", whose route decides where the packet goes.
+//! `ip4-source-lookup-in-table`, `ip6-source-lookup-in-table`: one that says "look the source up,
+//! in that table", whose route decides where the packet goes.
 
 use std::marker::PhantomData;
 

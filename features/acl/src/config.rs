@@ -10,7 +10,7 @@ use quiver_core::{Engine, InterfaceId};
 
 use crate::placing::{self, Wants};
 use crate::rules::Rule;
-use crate::session_config::{self, Room};
+use crate::session_config::{self, SessionSpace};
 use crate::tables::{Acl, Attached, Compiled, Direction, NotCompiled};
 
 /// Lists at most.
@@ -38,7 +38,7 @@ pub(crate) struct Lists {
     reassembles: bool,
     /// Interfaces whose fragments are reassembled virtually for lists.
     pub reassembled: BTreeSet<InterfaceId>,
-    pub room: Room,
+    pub room: SessionSpace,
 }
 
 /// The lists of some interfaces, as numbers and as compiled.
@@ -64,7 +64,7 @@ impl Lists {
             workers,
             reassembles: false,
             reassembled: BTreeSet::new(),
-            room: Room::default(),
+            room: SessionSpace::default(),
         }
     }
 

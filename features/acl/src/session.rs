@@ -4,9 +4,9 @@
 //! | --- | --- |
 //! | 0, 1 | address of the low end, of two halves; an IPv4 address stands in the second one |
 //! | 2, 3 | address of the high end |
-//! | 4 | port of the low end (16 bits), of the high end (16), protocol (8), [`PRESENT`] and what stands beside it (3), interface (21) |
-//! | 5 | second of the last packet (32 bits), epoch of the lists that permitted it (32): 0 when it is over |
-//! | 6 | fields of the packet that made it ([`quiver_classifier::field`], 32 bits), [`Flags`] (32) |
+//! | 4 | ports of the low and the high end (16 bits each), protocol (8), flags (3), interface (21) |
+//! | 5 | second of the last packet (32 bits), epoch of its lists (32): 0 when it is over |
+//! | 6 | fields of the packet that made it (32 bits, `quiver_classifier::field`), [`Flags`] (32) |
 //! | 7 | state of TCP |
 //!
 //! Words 0 to 4 are the key. The end with the smaller address, then port, is the low one, so that

@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Where sessions are.
-pub(crate) struct Room {
+pub(crate) struct SessionSpace {
     /// Sessions at most.
     pub most: usize,
     /// Has the owner the table?
@@ -35,13 +35,13 @@ pub(crate) struct Room {
     epoch: u32,
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room { most: SESSIONS_DEFAULT, is_open: false, writer: None, epoch: 0 }
+impl Default for SessionSpace {
+    fn default() -> SessionSpace {
+        SessionSpace { most: SESSIONS_DEFAULT, is_open: false, writer: None, epoch: 0 }
     }
 }
 
-impl Room {
+impl SessionSpace {
     /// A number that no sessions have; never 0.
     fn next_epoch(&mut self) -> u32 {
         self.epoch = self.epoch.wrapping_add(1).max(1);
@@ -119,7 +119,8 @@ pub(crate) fn set_most(engine: &mut Engine, most: usize) -> Result<usize, Refusa
                     "the access lists of {name} have sessions in the table"
                 ))
                 .remedy(format!(
-                    "detach the lists with permit+reflect first (`show acl-plugin interface {name}`)"
+                    "detach the lists with permit+reflect first (`show acl-plugin interface \
+                     {name}`)"
                 )));
             }
             if lists.room.is_open {

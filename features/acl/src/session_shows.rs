@@ -16,8 +16,8 @@ use crate::session_commands::TIMEOUTS;
 
 /// Sessions that a slice looks at.
 const PLACES_PER_SLICE: u32 = 1_024;
-/// Sessions that are shown when nothing else is wanted.
-const SHOWN: u32 = 1_000;
+/// Sessions that are listed when nothing else is wanted.
+const LISTED: u32 = 1_000;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -32,7 +32,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("max", "sessions at most; 1000")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                sessions(engine, only, args.or("max", SHOWN)? as usize)
+                sessions(engine, only, args.or("max", LISTED)? as usize)
             }),
     );
 }

@@ -95,9 +95,9 @@ fn sessions(router: &mut Router) -> u64 {
     router.json("show acl-plugin sessions max 0")["sessions"].as_u64().expect("a number")
 }
 
-fn shown(router: &mut Router) -> Vec<serde_json::Value> {
-    let shown = router.json("show acl-plugin sessions");
-    shown["entries"].as_array().expect("rows").clone()
+fn listed(router: &mut Router) -> Vec<serde_json::Value> {
+    let answer = router.json("show acl-plugin sessions");
+    answer["entries"].as_array().expect("rows").clone()
 }
 
 fn establish(router: &mut Router, port: u16) {
@@ -117,7 +117,7 @@ fn answers_come_in_and_nothing_else_does() {
     }
     assert!(!enters(&mut router, &inward(TCP, &tcp((53, 4000), SYN))));
     assert_eq!(sessions(&mut router), 1);
-    let rows = shown(&mut router);
+    let rows = listed(&mut router);
     assert_eq!(rows[0]["initiator"], "10.0.1.2:4000", "{rows:?}");
     assert_eq!(rows[0]["responder"], "10.0.0.2:53");
     assert_eq!(rows[0]["interface"], "e0");
@@ -133,7 +133,7 @@ fn a_list_of_what_an_interface_receives_lets_its_answers_out_of_it() {
     // Without a list for what leaves by e1 all passes, and the session is tracked all the same.
     assert!(enters(&mut router, &inward(TCP, &tcp((80, 4000), SYN | ACK))));
     assert!(leaves(&mut router, &outward(TCP, &tcp((4000, 80), ACK))));
-    assert_eq!(shown(&mut router)[0]["state"], "established");
+    assert_eq!(listed(&mut router)[0]["state"], "established");
     router.cli("set acl-plugin interface e1 output acl 2");
     assert!(enters(&mut router, &inward(TCP, &tcp((80, 4000), ACK))));
     assert!(!enters(&mut router, &inward(TCP, &tcp((80, 4001), ACK))));
@@ -147,7 +147,7 @@ fn a_connection_begins_with_syn_and_is_followed_to_its_end() {
     }
     assert_eq!(router.count("acl-plugin-out-ip4-fa", "acl-not-syn"), 6);
     establish(&mut router, 4000);
-    assert_eq!(shown(&mut router)[0]["state"], "established");
+    assert_eq!(listed(&mut router)[0]["state"], "established");
     // Longer than the transient timeout.
     router.advance(Duration::from_secs(1_000));
     assert!(enters(&mut router, &inward(TCP, &tcp((80, 4000), ACK))));
@@ -182,9 +182,9 @@ fn a_reset_ends_a_connection_only_when_nothing_follows() {
     let mut router = router();
     establish(&mut router, 4000);
     assert!(enters(&mut router, &inward(TCP, &tcp((80, 4000), RST))));
-    assert_eq!(shown(&mut router)[0]["state"], "reset");
+    assert_eq!(listed(&mut router)[0]["state"], "reset");
     assert!(leaves(&mut router, &outward(TCP, &tcp((4000, 80), ACK))));
-    assert_eq!(shown(&mut router)[0]["state"], "established");
+    assert_eq!(listed(&mut router)[0]["state"], "established");
     assert!(enters(&mut router, &inward(TCP, &tcp((80, 4000), RST))));
     router.advance(Duration::from_secs(140));
     assert_eq!(sessions(&mut router), 0);
@@ -247,7 +247,7 @@ fn sessions_are_of_ip6_too() {
     }
     assert!(leaves(&mut router, &out(TCP, &tcp((4000, 80), SYN))));
     assert!(enters(&mut router, &back(TCP, &tcp((80, 4000), SYN | ACK))));
-    let rows = shown(&mut router);
+    let rows = listed(&mut router);
     assert!(rows.iter().any(|row| row["initiator"] == "[fd00:1::2]:4000"), "{rows:?}");
 }
 

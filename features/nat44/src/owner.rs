@@ -474,7 +474,7 @@ impl Node for SlowPath {
             shared.note_bindings(bindings);
             is_empty &= bindings.writer.is_empty();
         }
-        // An empty table is not turned again: the places of its last sessions are free from here on.
+        // An empty table is not turned again: the places of its last sessions are free from now.
         writer.collect();
         (!is_empty).then_some(cx.now_ns + TURN_NS)
     }

@@ -478,7 +478,7 @@ impl Node for SlowPath {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
             shared.note(&owner.writer, &owner.bindings);
         }
-        // An empty table is not turned again: the places of its last sessions are free from here on.
+        // An empty table is not turned again: the places of its last sessions are free from now.
         owner.writer.collect();
         owner.bindings.writer.collect();
         (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)

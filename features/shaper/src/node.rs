@@ -29,7 +29,8 @@ quiver_core::reasons! {
     /// What becomes of packets that are shaped.
     pub enum ShaperDrop {
         /// By CoDel.
-        Codel = "codel", "the packet's flow has waited for too long (CoDel, RFC 8289; `show shaper`)";
+        Codel = "codel", "the packet's flow has waited for too long (CoDel, RFC 8289; \
+            `show shaper`)";
         /// From the longest flow.
         Overlimit = "overlimit", "too many packets wait, and the packet's flow has most of them";
         /// While it waited.
