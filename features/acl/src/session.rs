@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0, 1 | address of the low end, of two halves; an IPv4 address stands in the second one |
 //! | 2, 3 | address of the high end |
-//! | 4 | ports of the low and the high end (16 bits each), protocol (8), flags (3), interface (21) |
+//! | 4 | ports of the low and the high end (16 bits each), protocol (8), flags (3), interface |
 //! | 5 | second of the last packet (32 bits), epoch of its lists (32): 0 when it is over |
 //! | 6 | fields of the packet that made it (32 bits, `quiver_classifier::field`), [`Flags`] (32) |
 //! | 7 | state of TCP |

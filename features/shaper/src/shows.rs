@@ -22,8 +22,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show shapers, their rates, and what waits")
             .details(
                 "What was sent is that of all packets of a shaper, its children's too. Drops, \
-                 marks and what waits are those of its packets without a subscriber. Delays are the \
-                 upper ends of powers of two, of packets that had to wait.",
+                 marks and what waits are those of its packets without a subscriber. Delays \
+                 are the upper ends of powers of two, of packets that had to wait.",
             )
             .example("show shaper home")
             .run_or_begin(shapers),
