@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(stats.get().delay_us(500), Some(1048));
         assert_eq!(stats.get().delay_us(990), Some(67_108));
         (0..70_000).for_each(|_| stats.delayed(0));
-        assert_eq!(stats.get().delay_us(999), Some(262));
+        assert_eq!(stats.get().delay_us(998), Some(262));
         stats.delayed(u64::MAX);
         assert_eq!(stats.get().delays[DELAY_BUCKETS - 1], 1);
     }
