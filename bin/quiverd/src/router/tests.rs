@@ -9,7 +9,7 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 19] = [
+const PATHS: [(&str, &str, &str); 20] = [
     ("set acl-plugin acl-file", "file", "set acl-plugin acl-file /etc/hostname"),
     ("configuration apply", "file", "configuration apply /etc/hostname"),
     ("configuration check", "file", "configuration check /etc/hostname"),
@@ -35,6 +35,7 @@ const PATHS: [(&str, &str, &str); 19] = [
         "pcap",
         "packet-generator new { name x interface pg0 pcap /etc/hostname }",
     ),
+    ("shaper subscriber-file", "file", "shaper subscriber-file /etc/hostname"),
     ("create pcap", "rx", "create pcap id 0 rx /etc/hostname"),
     ("create pcap", "tx", "create pcap id 0 tx /etc/quiver-test.pcap"),
 ];
