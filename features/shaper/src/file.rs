@@ -6,7 +6,7 @@ use std::io::Read;
 use quiver_tables::prefix::IpPrefix;
 
 use crate::config::Shapers;
-use crate::subscribers::{Wish, check};
+use crate::subscribers::{Wanted, check};
 use crate::tables::SUBSCRIBERS_MAX;
 
 /// Mistakes that a refusal lists.
@@ -36,39 +36,39 @@ pub(crate) fn read(file: impl Read) -> Result<String, Mistakes> {
 }
 
 /// The subscribers of a text, each of which is sound beside those before it.
-pub(crate) fn parse(text: &str, shapers: &Shapers) -> Result<Vec<(String, Wish)>, Mistakes> {
-    let (mut wishes, mut first, mut more) = (Vec::new(), Vec::new(), 0);
+pub(crate) fn parse(text: &str, shapers: &Shapers) -> Result<Vec<(String, Wanted)>, Mistakes> {
+    let (mut all_wanted, mut first, mut more) = (Vec::new(), Vec::new(), 0);
     let (mut taken, mut lines) = (BTreeMap::new(), BTreeMap::new());
     for (line, number) in text.lines().zip(1_u32..) {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let wish = of_words(line).and_then(|(id, wish)| {
+        let wanted = of_words(line).and_then(|(id, wanted)| {
             if let Some(before) = lines.insert(id.clone(), number) {
                 return Err(format!("subscriber {id} stands in line {before} already"));
             }
-            check(shapers, &id, &wish, &taken).map_err(|refusal| refusal.to_string())?;
-            Ok((id, wish))
+            check(shapers, &id, &wanted, &taken).map_err(|refusal| refusal.to_string())?;
+            Ok((id, wanted))
         });
-        match wish {
-            Ok(_) if wishes.len() >= SUBSCRIBERS_MAX => {
+        match wanted {
+            Ok(_) if all_wanted.len() >= SUBSCRIBERS_MAX => {
                 let what = format!("it has more than {SUBSCRIBERS_MAX} subscribers");
                 return Err(Mistakes::Unreadable(what));
             }
-            Ok((id, wish)) => {
-                taken.extend(wish.addresses.iter().map(|prefix| (*prefix, id.clone())));
-                wishes.push((id, wish));
+            Ok((id, wanted)) => {
+                taken.extend(wanted.addresses.iter().map(|prefix| (*prefix, id.clone())));
+                all_wanted.push((id, wanted));
             }
             Err(what) if first.len() < MISTAKES_LISTED_MAX => first.push((number, what)),
             Err(_) => more += 1,
         }
     }
-    if first.is_empty() { Ok(wishes) } else { Err(Mistakes::Lines { first, more }) }
+    if first.is_empty() { Ok(all_wanted) } else { Err(Mistakes::Lines { first, more }) }
 }
 
 /// `ID profile P [parent P] [upload P] address A/L…`.
-fn of_words(line: &str) -> Result<(String, Wish), String> {
+fn of_words(line: &str) -> Result<(String, Wanted), String> {
     let mut words = line.split_whitespace();
     let id = words.next().ok_or("no subscriber")?.to_owned();
     let (mut profile, mut parent, mut upload) = (None, None, None);
@@ -93,7 +93,7 @@ fn of_words(line: &str) -> Result<(String, Wish), String> {
     if addresses.is_empty() {
         return Err("no address".to_owned());
     }
-    Ok((id, Wish { addresses, profile, parent, upload }))
+    Ok((id, Wanted { addresses, profile, parent, upload }))
 }
 
 fn prefix(text: &str) -> Result<IpPrefix, String> {
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn a_line_is_a_subscriber_with_all_of_its_prefixes() {
         let line = "a profile p parent s upload u address 10.0.0.1/32 2001:db8::/64";
-        let (id, wish) = of_words(line).expect("reads");
-        assert_eq!((id.as_str(), wish.addresses.len()), ("a", 2));
-        assert_eq!(wish.addresses[1].to_string(), "2001:db8::/64");
-        assert_eq!((wish.parent.as_deref(), wish.upload.as_deref()), (Some("s"), Some("u")));
+        let (id, wanted) = of_words(line).expect("reads");
+        assert_eq!((id.as_str(), wanted.addresses.len()), ("a", 2));
+        assert_eq!(wanted.addresses[1].to_string(), "2001:db8::/64");
+        assert_eq!((wanted.parent.as_deref(), wanted.upload.as_deref()), (Some("s"), Some("u")));
     }
 
     #[test]

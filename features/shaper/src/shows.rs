@@ -158,8 +158,8 @@ fn subscriber_columns() -> Vec<Column> {
 fn add_subscriber(engine: &Engine, table: &mut Table, id: String) {
     let Some(shapers) = engine.get::<Shapers>() else { return };
     let Some(known) = shapers.subscribers.known.get(&id) else { return };
-    let wish = &known.wish;
-    let addresses: Vec<String> = wish.addresses.iter().map(ToString::to_string).collect();
+    let wanted = &known.wanted;
+    let addresses: Vec<String> = wanted.addresses.iter().map(ToString::to_string).collect();
     let addresses = addresses.join(" ");
     let parent_of = |profile: &str| shapers.named.get(profile)?.parent.as_deref();
     let mut row = |direction: &str, profile: &str, parent: Option<&str>, node: u32| {
@@ -168,9 +168,9 @@ fn add_subscriber(engine: &Engine, table: &mut Table, id: String) {
         let cells = [&id, direction, profile, parent, &addresses];
         add_row(table, cells.map(Cell::from).to_vec(), counted.sent, &counted);
     };
-    let parent = wish.parent.as_deref().or_else(|| parent_of(&wish.profile));
-    row("download", &wish.profile, parent, known.download);
-    if let (Some(profile), Some(node)) = (&wish.upload, known.upload) {
+    let parent = wanted.parent.as_deref().or_else(|| parent_of(&wanted.profile));
+    row("download", &wanted.profile, parent, known.download);
+    if let (Some(profile), Some(node)) = (&wanted.upload, known.upload) {
         row("upload", profile, parent_of(profile), node);
     }
 }

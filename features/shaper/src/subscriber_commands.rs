@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::commands::{GROUP, prefixes};
 use crate::config::Shapers;
 use crate::file::{self, Mistakes};
-use crate::subscribers::{self, Wish};
+use crate::subscribers::{self, Wanted};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -42,13 +42,13 @@ pub(crate) fn register(registry: &mut Registry) {
         .example("shaper subscriber add alice profile gold address 10.0.0.2/32 2001:db8:2::/48")
         .run(|engine: &mut Engine, args| {
             let id: String = args.get("id")?;
-            let wish = Wish {
+            let wanted = Wanted {
                 addresses: prefixes(args, "address")?,
                 profile: args.get("profile")?,
                 parent: args.optional("parent")?,
                 upload: args.optional("upload")?,
             };
-            subscribers::put(engine, vec![(id, wish)]).map(|()| Output::none())
+            subscribers::put(engine, vec![(id, wanted)]).map(|()| Output::none())
         }),
     );
     registry.command(
@@ -84,9 +84,10 @@ fn add_from_file(_: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusa
     let work = move || file::read(opened).map_err(|mistakes| refusal(&of, mistakes));
     in_background(work, move |engine: &mut Engine, text: String| {
         let shapers = engine.get::<Shapers>().ok_or_else(|| Refusal::new("no shapers"))?;
-        let wishes = file::parse(&text, shapers).map_err(|mistakes| refusal(&name, mistakes))?;
-        let count = wishes.len();
-        subscribers::put(engine, wishes)?;
+        let all_wanted =
+            file::parse(&text, shapers).map_err(|mistakes| refusal(&name, mistakes))?;
+        let count = all_wanted.len();
+        subscribers::put(engine, all_wanted)?;
         Ok(Output::both(format!("{count} subscribers"), json!({ "subscribers": count })))
     })
 }
@@ -117,7 +118,8 @@ pub(crate) fn ids(engine: &Engine) -> Vec<String> {
 /// `show running-config`: a subscriber.
 pub(crate) fn write_subscriber(engine: &Engine, config: &mut ConfigWriter, id: String) {
     let known = engine.get::<Shapers>().and_then(|shapers| shapers.subscribers.known.get(&id));
-    let Some(Wish { addresses, profile, parent, upload }) = known.map(|known| &known.wish) else {
+    let Some(Wanted { addresses, profile, parent, upload }) = known.map(|known| &known.wanted)
+    else {
         return;
     };
     let mut line = format!("shaper subscriber add {} profile {}", quoted(&id), quoted(profile));

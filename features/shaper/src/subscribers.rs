@@ -20,7 +20,7 @@ pub(crate) const ADDRESSES_MAX: usize = 64;
 
 /// What is said of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Wanted {
     pub addresses: Vec<IpPrefix>,
     /// The shaper whose plan it has.
     pub profile: String,
@@ -34,7 +34,7 @@ pub(crate) struct Wish {
 #[derive(Clone, Debug)]
 pub(crate) struct Subscriber {
     number: u32,
-    pub wish: Wish,
+    pub wanted: Wanted,
     /// Of what it receives.
     pub download: u32,
     /// Of what it sends.
@@ -63,23 +63,23 @@ impl Subscribers {
 
     /// A subscriber that needs a shaper.
     pub fn user_of(&self, shaper: &str) -> Option<&str> {
-        let needs = |wish: &Wish| {
-            [Some(&wish.profile), wish.parent.as_ref(), wish.upload.as_ref()]
+        let needs = |wanted: &Wanted| {
+            [Some(&wanted.profile), wanted.parent.as_ref(), wanted.upload.as_ref()]
                 .into_iter()
                 .flatten()
                 .any(|name| name == shaper)
         };
-        self.known.iter().find(|(_, of)| needs(&of.wish)).map(|(id, _)| id.as_str())
+        self.known.iter().find(|(_, of)| needs(&of.wanted)).map(|(id, _)| id.as_str())
     }
 
     /// Orders by which those who stand where their profile does follow it to another parent.
     pub fn follow_profile(&self, name: &str, parent: Option<u32>, settings: u32) -> Vec<Order> {
         let mut orders = Vec::new();
         for of in self.known.values() {
-            if of.wish.profile == name && of.wish.parent.is_none() {
+            if of.wanted.profile == name && of.wanted.parent.is_none() {
                 orders.push(Order::Change(of.download, parent, settings));
             }
-            if of.wish.upload.as_deref() == Some(name) {
+            if of.wanted.upload.as_deref() == Some(name) {
                 orders.extend(of.upload.map(|node| Order::Change(node, parent, settings)));
             }
         }
@@ -139,24 +139,24 @@ impl Subscribers {
     }
 }
 
-/// Is a wish sound? `others`: prefixes that are taken by the same change.
+/// Is what is wanted sound? `others`: prefixes that are taken by the same change.
 pub(crate) fn check(
     shapers: &Shapers,
     id: &str,
-    wish: &Wish,
+    wanted: &Wanted,
     others: &BTreeMap<IpPrefix, String>,
 ) -> Result<(), Refusal> {
     check_name("subscriber", id)?;
-    let names = [Some(&wish.profile), wish.parent.as_ref(), wish.upload.as_ref()];
+    let names = [Some(&wanted.profile), wanted.parent.as_ref(), wanted.upload.as_ref()];
     for name in names.into_iter().flatten() {
         shapers.known(name)?;
     }
-    if wish.addresses.len() > ADDRESSES_MAX {
+    if wanted.addresses.len() > ADDRESSES_MAX {
         let what = format!("a subscriber has {ADDRESSES_MAX} prefixes at most");
         return Err(Refusal::new(what).remedy("say shorter prefixes"));
     }
     let mut own = BTreeSet::new();
-    for prefix in &wish.addresses {
+    for prefix in &wanted.addresses {
         let known = shapers.subscribers.prefixes.get(prefix).filter(|of| *of != id);
         if let Some(of) = known.or_else(|| others.get(prefix).filter(|of| *of != id)) {
             return Err(Refusal::new(format!("{prefix} is subscriber {of}'s"))
@@ -170,18 +170,20 @@ pub(crate) fn check(
 }
 
 /// Add subscribers, or change those that exist in place. All, or none when one is not sound.
-pub(crate) fn put(engine: &mut Engine, wishes: Vec<(String, Wish)>) -> Result<(), Refusal> {
+pub(crate) fn put(engine: &mut Engine, all_wanted: Vec<(String, Wanted)>) -> Result<(), Refusal> {
     engine.with(|engine, shapers: &mut Shapers| {
         let mut taken = BTreeMap::new();
-        for (id, wish) in &wishes {
-            check(shapers, id, wish, &taken)?;
-            taken.extend(wish.addresses.iter().map(|prefix| (*prefix, id.clone())));
+        for (id, wanted) in &all_wanted {
+            check(shapers, id, wanted, &taken)?;
+            taken.extend(wanted.addresses.iter().map(|prefix| (*prefix, id.clone())));
         }
         shapers.subscribers.begin(&shapers.shared)?;
         let mut orders = Vec::new();
-        let planned: Vec<_> = wishes
+        let planned: Vec<_> = all_wanted
             .into_iter()
-            .map(|(id, wish)| plan(engine, shapers, &id, wish, &mut orders).map(|made| (id, made)))
+            .map(|(id, wanted)| {
+                plan(engine, shapers, &id, wanted, &mut orders).map(|made| (id, made))
+            })
             .collect::<Result<_, _>>()?;
         give(engine, orders)?;
         let mut gone = Vec::new();
@@ -197,16 +199,16 @@ fn plan(
     engine: &mut Engine,
     shapers: &mut Shapers,
     id: &str,
-    wish: Wish,
+    wanted: Wanted,
     orders: &mut Vec<Order>,
 ) -> Result<Subscriber, Refusal> {
     let node_of = |name: &Option<String>| {
         name.as_ref().and_then(|name| shapers.named.get(name)).map(|named| named.node)
     };
-    let profile = shapers.known(&wish.profile)?;
-    let above = node_of(&wish.parent).or_else(|| node_of(&profile.parent));
+    let profile = shapers.known(&wanted.profile)?;
+    let above = node_of(&wanted.parent).or_else(|| node_of(&profile.parent));
     let settings = profile.settings;
-    let upload = match &wish.upload {
+    let upload = match &wanted.upload {
         Some(name) => {
             let named = shapers.known(name)?;
             Some((node_of(&named.parent), named.settings))
@@ -236,7 +238,7 @@ fn plan(
         Some(before) => before.number,
         None => shapers.numbers.subscriber()?,
     };
-    Ok(Subscriber { number, wish, download, upload })
+    Ok(Subscriber { number, wanted, download, upload })
 }
 
 /// Let workers know a subscriber whose nodes are made; orders for nodes that nobody needs then.
@@ -246,26 +248,28 @@ fn commit(shapers: &mut Shapers, id: String, made: Subscriber) -> Result<Vec<Ord
     shapers.shared.set_subscriber(made.number, made.download, upload);
     let mut gone = Vec::new();
     if let Some(before) = &before {
-        for prefix in before.wish.addresses.iter().filter(|of| !made.wish.addresses.contains(of)) {
+        for prefix in
+            before.wanted.addresses.iter().filter(|of| !made.wanted.addresses.contains(of))
+        {
             shapers.subscribers.remove(*prefix)?;
         }
-        count_uses(shapers, &before.wish, false);
+        count_uses(shapers, &before.wanted, false);
         if let Some(node) = before.upload.filter(|node| made.upload != Some(*node)) {
             gone.push(Order::Remove(node));
             shapers.numbers.give_node(node);
         }
     }
-    for prefix in &made.wish.addresses {
+    for prefix in &made.wanted.addresses {
         shapers.subscribers.insert(*prefix, made.number, &id)?;
     }
-    count_uses(shapers, &made.wish, true);
+    count_uses(shapers, &made.wanted, true);
     shapers.subscribers.known.insert(id, made);
     shapers.shared.set_count(shapers.subscribers.known.len());
     Ok(gone)
 }
 
-fn count_uses(shapers: &mut Shapers, wish: &Wish, is_more: bool) {
-    let Wish { profile, parent, upload, .. } = wish;
+fn count_uses(shapers: &mut Shapers, wanted: &Wanted, is_more: bool) {
+    let Wanted { profile, parent, upload, .. } = wanted;
     for name in [Some(profile), parent.as_ref(), upload.as_ref()] {
         shapers.count_use(name.map(String::as_str), is_more);
     }
@@ -278,13 +282,13 @@ pub(crate) fn delete(engine: &mut Engine, id: &str) -> Result<(), Refusal> {
             return Err(Refusal::new(format!("there is no subscriber {id}"))
                 .remedy("`show shaper subscribers` lists them"));
         };
-        for prefix in &known.wish.addresses {
+        for prefix in &known.wanted.addresses {
             shapers.subscribers.remove(*prefix)?;
         }
         shapers.subscribers.known.remove(id);
         shapers.shared.set_count(shapers.subscribers.known.len());
         shapers.shared.set_subscriber(known.number, NONE, NONE);
-        count_uses(shapers, &known.wish, false);
+        count_uses(shapers, &known.wanted, false);
         shapers.numbers.give_subscriber(known.number);
         let nodes = [Some(known.download), known.upload].into_iter().flatten();
         let orders = nodes.clone().map(Order::Remove).collect();
