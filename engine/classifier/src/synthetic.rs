@@ -33,7 +33,7 @@ impl Family {
         }
     }
 
-    /// Percent of rules without source, without destination prefix.
+    /// Percent of rules without source prefix, and of the others without destination prefix.
     const fn wildcards(self) -> (u64, u64) {
         match self {
             Family::AccessList => (1, 1),
@@ -48,6 +48,15 @@ impl Family {
             Family::AccessList => (400, 70),
             Family::Firewall => (350, 680),
             Family::Chain => (150, 290),
+        }
+    }
+
+    /// Percent of rules that have the prefixes of another one, and other ports.
+    const fn alike(self) -> u64 {
+        match self {
+            Family::AccessList => 20,
+            Family::Firewall => 5,
+            Family::Chain => 15,
         }
     }
 
@@ -124,12 +133,17 @@ pub fn rules<A: Classified>(family: Family, count: usize, seed: u64) -> Vec<Rule
     let (sources, destinations) = family.networks();
     let of = |per_thousand: u64| (per_thousand * count as u64).div_ceil(1000);
     let numbered = 0..count as u32;
+    let mut before = (Prefix::ALL, Prefix::ALL);
     let rule = |number| {
         let side = |random: &mut Random, wild, networks| {
             if random.below(100) < wild { Prefix::ALL } else { prefix(random, of(networks)) }
         };
-        let source = side(&mut random, wild_source, sources);
-        let destination = side(&mut random, wild_destination, destinations);
+        if random.below(100) >= family.alike() {
+            let source = side(&mut random, wild_source, sources);
+            let wild = if source == Prefix::ALL { WILD_PAIRS } else { wild_destination };
+            before = (source, side(&mut random, wild, destinations));
+        }
+        let (source, destination) = before;
         let protocol = match random.below(100) {
             0..70 => 6,
             70..90 => 17,
@@ -153,8 +167,20 @@ pub fn rules<A: Classified>(family: Family, count: usize, seed: u64) -> Vec<Rule
         }
         rule
     };
-    numbered.map(rule).collect()
+    let mut rules: Vec<Rule<A>> = numbered.map(rule).collect();
+    // Who writes a list puts exceptions before what they are exceptions of, mostly.
+    rules.sort_by_cached_key(|rule| {
+        let bits = u32::from(rule.source.len()) + u32::from(rule.destination.len());
+        std::cmp::Reverse(bits * 32 / A::BITS + random.below(DISORDER_BITS) as u32)
+    });
+    rules.iter_mut().zip(0..).for_each(|(rule, number)| rule.number = number);
+    rules
 }
+
+/// Percent of rules without source prefix that have no destination prefix either.
+const WILD_PAIRS: u64 = 2;
+/// A rule may stand before one whose prefixes are longer by fewer bits than this, of IPv4.
+const DISORDER_BITS: u64 = 10;
 
 const PORTS: [u16; 16] =
     [80, 443, 53, 22, 25, 123, 161, 389, 636, 993, 1521, 3306, 3389, 5060, 8080, 8443];
