@@ -38,6 +38,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_span::register(registry);
     quiver_nat44::register(registry);
     quiver_nat64::register(registry);
+    quiver_nat66::register(registry);
     quiver_siit::register(registry);
     quiver_map::register(registry);
     quiver_npt66::register(registry);

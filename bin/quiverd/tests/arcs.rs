@@ -69,6 +69,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "sr-proxy-ip6",
             "sr-proxy-am",
             "nat64-in2out",
+            "nat66-out2in",
+            "nat66-in2out",
             "npt66-input",
             "abf-input-ip6",
             "sr-hmac-input",

@@ -5,6 +5,7 @@
 pub mod checksum;
 pub mod flow;
 pub mod icmp_error;
+pub mod ip6;
 pub mod own_errors;
 pub mod rewrite;
 pub mod routing;

@@ -14,6 +14,11 @@ pub const DET44: u32 = 1;
 /// Of NAT64.
 pub const NAT64: u32 = 2;
 
+/// The space of ICMPv6 errors, in which numbers are translators', too.
+pub const SPACE6: &str = "own-icmp6-error";
+/// Of NAPT66.
+pub const NAT66: u32 = 0;
+
 /// Where an error goes that is not about a packet of translator `number`: to the next one, or to
 /// its route.
 pub fn next(wiring: &Wiring<'_>, number: u32) -> NodeId {

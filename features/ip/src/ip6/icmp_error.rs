@@ -19,6 +19,8 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 use super::echo::write;
 use crate::local::icmp_limits::{Allowance, IcmpLimits};
 
+/// The space in which translators claim the errors that the router makes.
+const OWN_ERRORS: &str = "own-icmp6-error";
 /// Bytes that come in front of the quoted packet.
 const HEADERS_BYTES: usize = Ip6Header::LEN + Icmp6Header::LEN;
 
@@ -179,9 +181,11 @@ pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
         nodes::ip6::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
+            // A translator looks at errors about packets that it has translated.
+            let claimed = wiring.claims(OWN_ERRORS).first().map(|(_, node)| *node);
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node(nodes::ip6::LOOKUP),
+                lookup: claimed.unwrap_or_else(|| wiring.node(nodes::ip6::LOOKUP)),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(true)),
             })

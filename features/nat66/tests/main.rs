@@ -1,0 +1,7 @@
+//! All tests of this crate, in one program.
+
+mod commands;
+mod errors;
+mod fixture;
+mod hostile;
+mod sessions;
