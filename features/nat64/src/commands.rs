@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use quiver_bindings::{Filtering, Limit, TIMEOUT_WORDS, TIMEOUTS_S};
 use quiver_control::{Args, Command, IpPrefix, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_translation::versions::address::Prefix;
@@ -9,20 +10,10 @@ use quiver_wire::IpProtocol;
 
 use crate::config::{self, Enabled, Nat64, SESSIONS_DEFAULT};
 use crate::pool;
-use crate::session::Class;
 use crate::statics::{self, StaticBinding};
-use crate::tables::{Filtering, Limit, TIMEOUTS_S};
 
 pub(crate) const GROUP: &str = "NAT";
 const PLUGIN: &str = "nat64 plugin";
-/// The words of timeouts.
-pub(crate) const TIMEOUTS: [(Class, &str); 4] = [
-    (Class::Udp, "udp"),
-    (Class::TcpEstablished, "tcp-established"),
-    (Class::TcpTransitory, "tcp-transitory"),
-    (Class::Icmp, "icmp"),
-];
-
 pub(crate) fn register(registry: &mut Registry) {
     plugin(registry);
     prefixes(registry);
@@ -348,11 +339,11 @@ fn timeouts(registry: &mut Registry) {
         .example("set nat64 timeouts udp 120 icmp 30")
         .example("set nat64 timeouts reset")
         .run(|engine: &mut Engine, args| {
-            for (class, word) in TIMEOUTS {
+            for (class, word) in TIMEOUT_WORDS {
                 let first = args.has("reset").then_some(TIMEOUTS_S[class as usize]);
                 let seconds = args.optional(word)?.or(first);
                 if let (Some(seconds), Some(nat)) = (seconds, engine.get::<Nat64>()) {
-                    nat.shared.set_timeout_s(class, seconds);
+                    nat.shared.timeouts.set(class, seconds);
                 }
             }
             Ok(Output::none())

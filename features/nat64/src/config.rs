@@ -5,22 +5,24 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use quiver_bindings::control::{
+    address_changes, addresses_of, hold_table, refusal, table_index, wait_for_workers,
+};
+use quiver_bindings::{Bindings, Filtering, Limit, PoolAddress};
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::{Engine, InterfaceId, WorkerId};
+use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
-use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_translation::versions::address::Prefix;
 
-use crate::bindings;
 use crate::errors::PREFIX;
 use crate::owner::{OWNER, Owner, SlowPath};
 use crate::session::{Session, Writer};
 use crate::statics::StaticBinding;
-use crate::tables::{Filtering, Limit, PoolAddress, PrefixRule, Rules, Shared, Sides};
+use crate::tables::{PrefixRule, Rules, Shared, Sides};
 use crate::translator::{IN2OUT, OUT2IN, SLOW_PATH};
 
 /// Sessions that may be enabled; address space is reserved for so many.
@@ -77,7 +79,7 @@ impl NamedPrefix {
 pub(crate) struct Nat64 {
     pub shared: Arc<Shared>,
     /// While disabled, from the first time on.
-    writers: Option<(Writer, bindings::Bindings)>,
+    writers: Option<(Writer, Bindings)>,
     pub enabled: Option<Enabled>,
     pub prefixes: Vec<NamedPrefix>,
     /// The pool's addresses, with the table whose hosts alone may use them.
@@ -154,36 +156,19 @@ pub(crate) fn with_enabled<R>(
     })
 }
 
-/// The small number of a table.
-pub(crate) fn table_index(engine: &Engine, family: Family, id: u32) -> Result<u32, Refusal> {
-    let index = engine.get::<Fib>().and_then(|fib| fib.table_index(family, id));
-    index.ok_or_else(|| {
-        Refusal::new(format!("there is no {family} table {id}"))
-            .remedy(format!("{} table add {id}", family.word()))
-    })
-}
-
+/// Let a table stay while NAT64 names it once more, or once less.
 pub(crate) fn hold(engine: &mut Engine, family: Family, id: u32, held: bool) {
-    let Ok(index) = table_index(engine, family, id) else { return };
-    let Some(fib) = engine.get_mut::<Fib>() else { return };
-    match held {
-        true => fib.hold_table(family, index, WHO),
-        false => fib.release_table(family, index, WHO),
-    }
+    hold_table(engine, family, id, WHO, held);
 }
 
 fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal> {
     engine.node_id(SLOW_PATH).ok_or_else(|| Refusal::new("the NAT64 nodes are not built in"))
 }
 
-fn refusal(error: impl std::fmt::Display) -> Refusal {
-    Refusal::new(error.to_string())
-}
-
-fn new_writers(engine: &Engine) -> Result<(Writer, bindings::Bindings), Refusal> {
+fn new_writers(engine: &Engine) -> Result<(Writer, Bindings), Refusal> {
     let sessions = Writer::new(engine.epochs(), SESSION_LIMITS, Seed::random());
-    let held = bindings::Writer::new(engine.epochs(), BINDING_LIMITS, Seed::random());
-    Ok((sessions.map_err(refusal)?, bindings::Bindings::new(held.map_err(refusal)?)))
+    let held = quiver_bindings::Writer::new(engine.epochs(), BINDING_LIMITS, Seed::random());
+    Ok((sessions.map_err(refusal)?, Bindings::new(held.map_err(refusal)?)))
 }
 
 /// Take memory for so many sessions, and let the owner have them.
@@ -273,35 +258,24 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
     })
 }
 
-/// Wait until every worker has ended the pass that it is in.
-fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
-    for worker in 0..engine.worker_count() {
-        engine.wait_for_worker(WorkerId(worker as u16)).map_err(refusal)?;
-    }
-    Ok(())
-}
-
 /// Addresses of an interface of IPv4.
-fn addresses_of(engine: &Engine, id: InterfaceId) -> Vec<Ipv4Addr> {
-    let Some(calls) = engine.get::<InterfaceAddresses>() else { return Vec::new() };
-    let all = (calls.of)(engine, id).into_iter();
-    all.filter_map(|(address, _)| match address {
+fn addresses4_of(engine: &Engine, id: InterfaceId) -> impl Iterator<Item = Ipv4Addr> {
+    addresses_of(engine, id).into_iter().filter_map(|address| match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
     })
-    .collect()
 }
 
 /// The first address of an interface.
 pub(crate) fn address_of(engine: &Engine, id: InterfaceId) -> Option<Ipv4Addr> {
-    addresses_of(engine, id).first().copied()
+    addresses4_of(engine, id).next()
 }
 
 /// Give workers what is configured now, and make the pool the router's own.
 pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat64) {
     let Some(Enabled { outside_vrf, .. }) = nat.enabled else { return };
     let own: BTreeSet<Ipv4Addr> =
-        engine.all_interfaces().flat_map(|interface| addresses_of(engine, interface.id)).collect();
+        engine.all_interfaces().flat_map(|of| addresses4_of(engine, of.id)).collect();
     let table6 = |id: u32| table_index(engine, Family::Ip6, id).unwrap_or(0);
     let outside_table = table_index(engine, Family::Ip4, outside_vrf).unwrap_or(0);
     let (filtering, limit) = (nat.filtering, nat.limit);
@@ -317,7 +291,7 @@ pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat64) {
     let given = nat.pool.iter().map(|(address, tenant)| (*address, tenant.map(table6)));
     let of_interfaces = nat.pool_interfaces.iter().filter_map(|id| address_of(engine, *id));
     for (address, tenant) in given.chain(of_interfaces.map(|address| (address, None))) {
-        rules.pool.push(PoolAddress { address: address.into(), tenant });
+        rules.pool.push(PoolAddress { address: u32::from(address).into(), tenant });
         rules.external.insert(address.into(), own.contains(&address));
     }
     for StaticBinding { external, .. } in nat.statics.keys() {
@@ -354,8 +328,7 @@ fn set_routes(engine: &mut Engine, nat: &mut Nat64, wanted: BTreeSet<(u32, IpAdd
 
 /// Addresses of interfaces may have changed.
 pub(crate) fn look(engine: &mut Engine) {
-    let Some(calls) = engine.get::<InterfaceAddresses>().copied() else { return };
-    let changes = (calls.changes)(engine);
+    let Some(changes) = address_changes(engine) else { return };
     let is_due = |nat: &Nat64| nat.enabled.is_some() && nat.changes != changes;
     if engine.get::<Nat64>().is_some_and(is_due) {
         engine.with(|engine, nat: &mut Nat64| {

@@ -10,7 +10,6 @@ mod in2out;
 mod out2in;
 mod owner;
 mod pool;
-mod ports;
 mod reasons;
 mod running;
 mod session;

@@ -15,6 +15,7 @@ use quiver_tables::exact::NOT_FOUND;
 use quiver_translation::flow::key_of;
 use quiver_translation::versions::read::{Kind, read4};
 
+use crate::bindings::of_external;
 use crate::reasons::Nat64Drop;
 use crate::session::{Key, Session, outside_key};
 use crate::tables::Shared;
@@ -71,7 +72,7 @@ impl Out2In {
         let bindings = self.translator.shared.table().map(|(_, _, bindings)| bindings);
         let is_bound = read.kind == Kind::Error
             || bindings.is_some_and(|bindings| {
-                bindings.of_external(flow.destination, flow.protocol, flow.table).is_some()
+                of_external(bindings, flow.destination, flow.protocol, flow.table).is_some()
             });
         match is_bound {
             true => {

@@ -1,14 +1,17 @@
 //! `nat64-slowpath`: the worker that owns sessions and bindings makes them, and ends those whose
 //! time is over. Others hand packets that need a session over to it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use quiver_bindings::{
+    Bindings, Filtering, Flags, OutOfPorts, Ports as ExternalPorts, Wanted, inside_key, subscriber,
+};
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::{Event, Inside64, Log};
+use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Flow;
 use quiver_translation::tcp::{Direction, flag};
@@ -17,33 +20,22 @@ use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::read::{Kind, Read4, Read6};
 use quiver_wire::IpProtocol;
 
-use crate::bindings::{Bindings, inside_key, log_binding, outside_key, subscriber};
+use crate::bindings::{log_binding, narrow, outside_key, release};
 use crate::errors;
-use crate::ports::{EXHAUSTED_MAX, Exhausted, Wanted};
 use crate::reasons::Nat64Drop;
-use crate::session::{Flags, Inside, NewSession, Session, Writer};
-use crate::tables::{Filtering, Rules, Shared};
+use crate::session::{Inside, NewSession, Session, Writer};
+use crate::tables::{Rules, Shared};
 use crate::translator::{SLOW_PATH, SlowRequest, Translator, inside_of, outside_of};
 
 /// The worker that makes sessions.
 pub(crate) const OWNER: WorkerId = WorkerId(0);
 /// RFC 6146 §3.5.1.1: "Destination Unreachable […] Code 3 (Address Unreachable)".
 const ADDRESS_UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest { kind: 1, code: 3, detail: 0 };
-/// Nanoseconds between two turns of the clock hand, and the turns of a whole round.
-const TURN_NS: u64 = 10_000_000;
-const TURNS_OF_ROUND: usize = 1_000;
-/// Sessions that a turn looks at, at least.
-const TURN_PLACES_MIN: usize = 64;
-/// Packets that a worker keeps for the owner while the ring to it is full. A worker reads no
-/// receive queue meanwhile, so that they are those of one pass.
-const WAITING_MAX: usize = 8_192;
-
 /// What the owner has.
 pub(crate) struct Owner {
     pub writer: Writer,
     pub bindings: Bindings,
-    random: u64,
-    pub exhausted: [Exhausted; EXHAUSTED_MAX],
+    ports: ExternalPorts,
     /// What is made and ended, for collectors.
     pub log: Log,
 }
@@ -51,16 +43,7 @@ pub(crate) struct Owner {
 impl Owner {
     /// `seed` is a secret.
     pub fn new(writer: Writer, bindings: Bindings, seed: u64, log: Log) -> Owner {
-        let exhausted = [Exhausted::default(); EXHAUSTED_MAX];
-        Owner { writer, bindings, random: seed | 1, exhausted, log }
-    }
-
-    /// The next number of a sequence (xorshift) that begins with a secret.
-    pub fn random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        Owner { writer, bindings, ports: ExternalPorts::new(seed), log }
     }
 
     /// End the sessions for which `ends` holds among the next `places`; how many ended.
@@ -76,7 +59,7 @@ impl Owner {
             let over = ends(session);
             if over {
                 log_session(log, Event::SessionDelete64, rules, session);
-                bindings.release(session, log);
+                release(bindings, session, log);
             }
             !over
         })
@@ -97,7 +80,7 @@ impl Owner {
                 continue;
             }
             log_session(log, Event::SessionDelete64, rules, session);
-            bindings.release(session, log);
+            release(bindings, session, log);
             writer.remove(number);
         }
         writer.collect();
@@ -106,12 +89,14 @@ impl Owner {
 
     /// Make a session of a binding.
     fn make(&mut self, rules: &Rules, mut new: NewSession) -> Result<u32, Nat64Drop> {
-        let begun = self.bindings.begin(new.binding, new.inside.remote, rules);
+        let begun = self.bindings.begin(new.binding, new.inside.remote.into(), rules.limit);
         new.flags = new.flags.with(begun.map_err(|error| self.note_refusal(error))?);
         let made = self.writer.insert(new.words());
         let number = made.map_err(|error| {
             let Owner { bindings, log, .. } = self;
-            bindings.end(new.binding, new.inside.remote, new.flags, log);
+            bindings.end(new.binding, new.inside.remote.into(), new.flags, |binding| {
+                log_binding(log, Event::MappingDelete64, binding);
+            });
             refused(error)
         })?;
         let session = Session(self.writer.objects().get(number));
@@ -125,6 +110,15 @@ impl Owner {
             self.log.quota(Event::MappingQuota, (0, 0), sessions_max as u32);
         }
         refused(error)
+    }
+
+    /// No port is left, which is logged when it is found out. The only address is named; of
+    /// several, none is.
+    fn note_exhausted(&mut self, out: OutOfPorts, protocol: IpProtocol) -> Nat64Drop {
+        if out.is_new {
+            self.log.exhausted(out.only.unwrap_or(0) as u32, protocol.0);
+        }
+        Nat64Drop::OutOfPorts
     }
 
     /// Is there a session left? That there is none is logged.
@@ -156,8 +150,11 @@ impl Owner {
         if let Some(number) = self.bindings.read.number(&key) {
             return Ok(number);
         }
-        let wanted = Wanted { host, port: ports.source, protocol, table, now_s };
-        let external = self.external_end(rules, wanted)?;
+        let outside_table = rules.outside_table;
+        let port = ports.source;
+        let wanted = Wanted { host, port, protocol, table, outside_table, now_s };
+        let end = self.ports.external_end(&self.bindings.read, &rules.pool, wanted, true);
+        let external = narrow(end.map_err(|out| self.note_exhausted(out, protocol))?);
         let outside = outside_key(external, protocol, rules.outside_table);
         let bound = self.bindings.bind(key, outside, false);
         let number = bound.map_err(|error| self.note_refusal(error))?;
@@ -196,11 +193,9 @@ fn check_opens(protocol: IpProtocol, kind: Kind) -> Result<u8, Nat64Drop> {
 /// A worker's instance.
 pub(crate) struct SlowPath {
     pub translator: Translator,
-    own: NodeId,
     /// The owner's, while NAT64 is enabled.
     pub owner: Option<Box<Owner>>,
-    /// Packets that found the ring to the owner full, on other workers.
-    waiting: VecDeque<Packet>,
+    queue: OwnerQueue,
 }
 
 impl SlowPath {
@@ -277,7 +272,7 @@ impl SlowPath {
         let new = NewSession {
             inside,
             prefix,
-            external: owner.bindings.read.get(binding).external(),
+            external: narrow(owner.bindings.read.get(binding).external()),
             outside_table: rules.outside_table,
             binding,
             flags: if is_hairpin { Flags::HAIRPIN } else { Flags::default() },
@@ -285,8 +280,9 @@ impl SlowPath {
             first: (Direction::InToOut, flags),
         };
         let made = owner.make(rules, new);
-        if made.is_err() && owner.bindings.read.get(binding).users() == 0 {
-            owner.bindings.discard(binding, &mut owner.log);
+        if made.is_err() {
+            let Owner { bindings, log, .. } = owner.as_mut();
+            bindings.discard(binding, |binding| log_binding(log, Event::MappingDelete64, binding));
         }
         self.note_made(cx, made)
     }
@@ -335,7 +331,7 @@ impl SlowPath {
         let flags = check_opens(flow.protocol, kind)?;
         if rules.filtering == Filtering::AddressDependent
             && !found.is_static()
-            && !owner.bindings.is_permitted(flow.destination, flow.protocol, remote.address)
+            && !owner.bindings.is_permitted(binding, remote.address.into())
         {
             return Err(Nat64Drop::Filtered);
         }
@@ -408,30 +404,13 @@ impl SlowPath {
         Some(result)
     }
 
-    /// Hand a packet to the owner, behind those that wait.
-    fn pass_to_owner(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
-        if self.waiting.is_empty() {
-            cx.trace(&packet, self.own);
-            match cx.hand_off(packet, OWNER, self.own) {
-                Ok(()) => return,
-                Err(back) => packet = back,
-            }
-        }
-        if self.waiting.len() < WAITING_MAX {
-            cx.keep_age(&mut packet);
-            self.waiting.push_back(packet);
-        } else {
-            cx.kill(packet, Nat64Drop::Congestion);
-        }
-    }
-
-    /// While packets wait, the worker reads no receive queue.
-    fn wait_for_owner(&mut self, cx: &mut Context<'_>) {
-        if !self.waiting.is_empty() {
+    /// While packets wait, the worker reads no receive queue. Does it hold?
+    fn hold(&self, cx: &mut Context<'_>) -> bool {
+        let holds = self.queue.hold(cx);
+        if holds {
             cx.count(Nat64Drop::BackPressure, 1);
-            cx.hold_receive();
-            cx.tick_at(cx.now_ns);
         }
+        holds
     }
 }
 
@@ -442,9 +421,11 @@ impl Node for SlowPath {
             return;
         }
         for packet in frame.drain() {
-            self.pass_to_owner(cx, packet);
+            if let Err(packet) = self.queue.put(cx, packet) {
+                cx.kill(packet, Nat64Drop::Congestion);
+            }
         }
-        self.wait_for_owner(cx);
+        self.hold(cx);
     }
 
     fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
@@ -454,25 +435,18 @@ impl Node for SlowPath {
     /// Turn the clock hand, or pass on what waits for the owner.
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
         if cx.worker != OWNER {
-            for _ in 0..self.waiting.len() {
-                let Some(packet) = self.waiting.pop_front() else { break };
-                if let Err(packet) = cx.hand_off(packet, OWNER, self.own) {
-                    self.waiting.push_front(packet);
-                    break;
-                }
-            }
-            self.wait_for_owner(cx);
-            return (!self.waiting.is_empty()).then_some(cx.now_ns);
+            self.queue.retry(cx);
+            return self.hold(cx).then_some(cx.now_ns);
         }
         let owner = self.owner.as_mut()?;
         let shared = &self.translator.shared;
         owner.writer.collect();
         owner.bindings.writer.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
-        let places = (owner.writer.places() / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
+        let places = places_of_turn(owner.writer.places());
         owner.log.set_now(cx.now_ns);
         let ended = owner.end_where(shared.rules(cx.pass), places, |session| {
-            now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class())
+            now_s.saturating_sub(session.seen_s()) > shared.timeouts.get(session.class())
         });
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
@@ -491,9 +465,8 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
     NodeSpec::new(SLOW_PATH, "Makes sessions, and translates ICMP errors", move |wiring| {
         Box::new(SlowPath {
             translator: Translator::new(&shared, wiring),
-            own: wiring.id,
             owner: None,
-            waiting: VecDeque::with_capacity(WAITING_MAX),
+            queue: OwnerQueue::new(OWNER, wiring.id),
         })
     })
     .slow_path()

@@ -2,15 +2,14 @@
 
 use std::net::Ipv4Addr;
 
+use quiver_bindings::control::table_index;
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Family;
 use quiver_translation::versions::address::Prefix;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::config::{
-    NamedPrefix, address_of, end_sessions, hold, publish, table_index, with_enabled,
-};
+use crate::config::{NamedPrefix, address_of, end_sessions, hold, publish, with_enabled};
 use crate::tables::PREFIXES_MAX;
 
 /// Addresses of the pool: they are looked through when one is chosen.

@@ -1,13 +1,13 @@
 //! `show running-config`: commands that make NAT64 what it is.
 
+use quiver_bindings::{Filtering, Limit};
 use quiver_control::ConfigWriter;
 use quiver_core::Engine;
 use quiver_translation::versions::IP6_MTU_MIN;
 
-use crate::commands::{TIMEOUTS, protocol_word};
+use crate::commands::protocol_word;
 use crate::config::{Enabled, Nat64};
 use crate::statics::StaticBinding;
-use crate::tables::{Filtering, Limit, TIMEOUTS_S};
 
 /// What must be there before the rest.
 pub(crate) fn write_plugin(engine: &Engine, config: &mut ConfigWriter) {
@@ -70,13 +70,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
 /// What holds without NAT64 being enabled.
 pub(crate) fn write_limits(engine: &Engine, config: &mut ConfigWriter) {
     let Some(nat) = engine.get::<Nat64>() else { return };
-    let mut words = Vec::new();
-    for (class, word) in TIMEOUTS {
-        let seconds = nat.shared.timeout_s(class);
-        if seconds != TIMEOUTS_S[class as usize] {
-            words.push(format!("{word} {seconds}"));
-        }
-    }
+    let changed = nat.shared.timeouts.changed();
+    let words: Vec<_> = changed.map(|(word, seconds)| format!("{word} {seconds}")).collect();
     if !words.is_empty() {
         config.command(format_args!("set nat64 timeouts {}", words.join(" ")));
     }

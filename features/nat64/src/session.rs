@@ -13,6 +13,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_bindings::{Class, Flags};
 use quiver_tables::sessions::{SessionObjects, SessionTable, SessionsWriter};
 use quiver_translation::flow::{self, End, Flow};
 use quiver_translation::tcp::{Direction, Tcp};
@@ -99,47 +100,6 @@ impl Inside {
 #[inline(always)]
 pub(crate) fn outside_key([addresses, rest]: flow::Key) -> Key {
     [addresses, rest, 0, OUTSIDE]
-}
-
-/// Flags of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Flags(pub u16);
-
-impl Flags {
-    /// Its remote address has a permission.
-    pub const PERMITTED: Flags = Flags(1);
-    /// It counts as one of its subscriber.
-    const COUNTED: Flags = Flags(2);
-
-    /// It counts as one of its subscriber, whom so many bits of the host's address name.
-    pub fn counted(prefix_length: u8) -> Flags {
-        Flags(Self::COUNTED.0 | u16::from(prefix_length) << 8)
-    }
-
-    /// The bits that name the subscriber that it counts as one of.
-    pub fn subscriber_length(self) -> Option<u8> {
-        self.has(Self::COUNTED).then_some((self.0 >> 8) as u8)
-    }
-
-    /// The remote host is inside, too.
-    pub const HAIRPIN: Flags = Flags(4);
-
-    pub fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-
-    pub fn has(self, other: Flags) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
-/// Which timeout holds for a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Class {
-    Udp = 0,
-    TcpEstablished = 1,
-    TcpTransitory = 2,
-    Icmp = 3,
 }
 
 /// What makes a session.
@@ -301,12 +261,7 @@ impl Session<'_> {
 
     /// Which timeout holds.
     pub fn class(self) -> Class {
-        match self.outside().protocol {
-            IpProtocol::TCP if self.tcp().is_established() => Class::TcpEstablished,
-            IpProtocol::TCP => Class::TcpTransitory,
-            IpProtocol::UDP => Class::Udp,
-            _ => Class::Icmp,
-        }
+        Class::of(self.outside().protocol, self.tcp())
     }
 }
 

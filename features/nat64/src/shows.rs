@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_bindings::TIMEOUT_WORDS;
 use quiver_control::{
     Args, Cell, Column, Command, Output, Refusal, Registry, Table, Work, in_slices,
 };
@@ -11,11 +12,10 @@ use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_wire::IpProtocol;
 
-use crate::bindings::inside_key;
-use crate::commands::{GROUP, TIMEOUTS, protocol_word};
+use crate::bindings::narrow;
+use crate::commands::{GROUP, protocol_word};
 use crate::config::Nat64;
 use crate::session::Session;
-use crate::tables::Filtering;
 
 /// Objects that a slice of a long show looks at.
 const PLACES_PER_SLICE: u32 = 1_024;
@@ -163,12 +163,10 @@ fn add_binding(
     only: Option<IpProtocol>,
     number: u32,
 ) {
-    let Some((.., bindings)) = nat.shared.table() else { return };
-    let binding = bindings.get(number);
+    let binding = nat.shared.table().and_then(|(.., bindings)| bindings.live(number));
+    let Some(binding) = binding else { return };
     let ((host, port), protocol) = (binding.host(), binding.protocol());
-    let is_live = binding.is_binding()
-        && bindings.number(&inside_key(host, port, protocol, binding.table())) == Some(number);
-    if !is_live || only.is_some_and(|only| only != protocol) {
+    if only.is_some_and(|only| only != protocol) {
         return;
     }
     let vrf = engine.get::<Fib>().and_then(|fib| fib.table_id(Family::Ip6, binding.table()));
@@ -176,7 +174,7 @@ fn add_binding(
         .row()
         .cell(protocol_word(protocol))
         .cell(end6(host, port))
-        .cell(binding.external().to_string())
+        .cell(narrow(binding.external()).to_string())
         .cell(vrf)
         .cell(if binding.is_static() { "static" } else { "pool" })
         .cell(binding.users());
@@ -197,13 +195,7 @@ fn summary(engine: &Engine) -> Output {
         .field("Bindings", shared.bindings.load(Ordering::Relaxed) as u64)
         .field("Static bindings", nat.statics.len() as u64)
         .field("Pool addresses", (nat.pool.len() + nat.pool_interfaces.len()) as u64)
-        .field(
-            "Filtering",
-            match nat.filtering {
-                Filtering::EndpointIndependent => "endpoint-independent",
-                Filtering::AddressDependent => "address-dependent",
-            },
-        )
+        .field("Filtering", nat.filtering.word())
         .field(
             "Sessions of a subscriber at most",
             Cell::optional(nat.limit.map(|limit| limit.sessions), "any"),
@@ -257,8 +249,8 @@ fn interfaces(engine: &Engine) -> Output {
 fn timeouts(engine: &Engine) -> Output {
     let mut table = Table::new([Column::left("Of"), Column::right("Timeout s").key("timeout_s")]);
     let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
-    for (class, word) in TIMEOUTS {
-        table.row().cell(word).cell(nat.shared.timeout_s(class));
+    for (class, word) in TIMEOUT_WORDS {
+        table.row().cell(word).cell(nat.shared.timeouts.get(class));
     }
     Output::none().table("timeouts", table)
 }

@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use quiver_bindings::control::table_index;
+use quiver_bindings::inside_key;
 use quiver_control::Refusal;
 use quiver_core::Engine;
 use quiver_forwarding::fib::Family;
@@ -9,10 +11,9 @@ use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::bindings::{inside_key, outside_key};
+use crate::bindings::outside_key;
 use crate::config::{
-    Enabled, Nat64, STATIC_BINDINGS_MAX, end_sessions, hold, publish, table_index, with_enabled,
-    with_owner,
+    Enabled, Nat64, STATIC_BINDINGS_MAX, end_sessions, hold, publish, with_enabled, with_owner,
 };
 
 /// A static binding as an operator names it.

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use quiver_bindings::{Bindings, Filtering, Limit, PoolAddress, Readers, Timeouts};
 use quiver_core::memory::epoch::{Epochs, Pass, Published};
 use quiver_translation::versions::IP6_MTU_MIN;
 use quiver_translation::versions::address::Prefix;
 
-use crate::bindings::Readers;
-use crate::session::{Class, Objects, Table, Writer};
+use crate::session::{Objects, Table, Writer};
 
-/// Timeouts, in seconds, by [`Class`] (RFC 6146 §4).
-pub(crate) const TIMEOUTS_S: [u32; 4] = [300, 7_440, 240, 60];
 /// Prefixes: their numbers are in keys.
 pub(crate) const PREFIXES_MAX: usize = 64;
 
@@ -23,30 +21,6 @@ pub(crate) struct PrefixRule {
     pub prefix: Prefix,
     /// Small number of the table of IPv6 whose hosts alone use it.
     pub tenant: Option<u32>,
-}
-
-/// An address that bindings are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PoolAddress {
-    pub address: u32,
-    /// Small number of the table of IPv6 whose hosts alone may use it.
-    pub tenant: Option<u32>,
-}
-
-/// Which remote hosts may send to a binding (RFC 6146 §3.5.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Filtering {
-    #[default]
-    EndpointIndependent,
-    AddressDependent,
-}
-
-/// How many sessions a subscriber may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limit {
-    pub sessions: u32,
-    /// Bits of an address that name its subscriber.
-    pub prefix_length: u8,
 }
 
 /// Everything that is configured and that a new session depends on.
@@ -98,7 +72,7 @@ pub(crate) struct Shared {
     /// The look-up table and the sessions, from the first `nat64 plugin enable` on.
     table: OnceLock<(Table, Arc<Objects>, Readers)>,
     pub rules: Published<Rules>,
-    timeouts_s: [AtomicU32; 4],
+    pub timeouts: Timeouts,
     /// 0: none.
     mss: AtomicU32,
     /// Packets that routers may cut are when they are longer, in bytes.
@@ -120,7 +94,7 @@ impl Shared {
         Shared {
             table: OnceLock::new(),
             rules: Published::new(epochs, Rules::default()),
-            timeouts_s: TIMEOUTS_S.map(AtomicU32::new),
+            timeouts: Timeouts::default(),
             mss: AtomicU32::new(0),
             ip6_mtu: AtomicU32::new(IP6_MTU_MIN as u32),
             sessions: AtomicUsize::new(0),
@@ -144,7 +118,7 @@ impl Shared {
     }
 
     /// The owner says how many sessions and bindings there are.
-    pub fn note(&self, writer: &Writer, bindings: &crate::bindings::Bindings) {
+    pub fn note(&self, writer: &Writer, bindings: &Bindings) {
         self.sessions.store(writer.len(), Ordering::Relaxed);
         self.places.store(writer.places(), Ordering::Relaxed);
         self.binding_places.store(bindings.writer.places(), Ordering::Relaxed);
@@ -160,14 +134,6 @@ impl Shared {
     #[inline]
     pub fn rules<'p>(&self, pass: Pass<'p>) -> &'p Rules {
         self.rules.read(pass)
-    }
-
-    pub fn timeout_s(&self, class: Class) -> u32 {
-        self.timeouts_s[class as usize].load(Ordering::Relaxed)
-    }
-
-    pub fn set_timeout_s(&self, class: Class, seconds: u32) {
-        self.timeouts_s[class as usize].store(seconds, Ordering::Relaxed);
     }
 
     /// The greatest segment size that a SYN may name, if it is limited.

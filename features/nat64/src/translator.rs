@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use quiver_bindings::Flags;
 use quiver_core::graph::node::Wiring;
 use quiver_core::memory::packet::handover::Handover;
 use quiver_core::{NodeId, Packet};
@@ -21,7 +22,7 @@ use quiver_translation::versions::{Refused, to4, to6};
 use quiver_wire::IpProtocol;
 
 use crate::reasons::Nat64Drop;
-use crate::session::{Flags, Inside, Session, protocol_of};
+use crate::session::{Inside, Session, protocol_of};
 use crate::tables::{Rules, Shared};
 
 /// The names of the nodes.
