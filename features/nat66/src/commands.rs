@@ -8,6 +8,7 @@ use quiver_core::Engine;
 use quiver_wire::IpProtocol;
 
 use crate::config::{self, Enabled, Nat66, Place, SESSIONS_DEFAULT};
+use crate::enabling;
 use crate::pool;
 use crate::statics::{self, StaticMapping, WholeMapping};
 
@@ -56,7 +57,7 @@ fn plugin(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let sessions = args.or("sessions", SESSIONS_DEFAULT as u32)? as usize;
                 let wanted = Enabled { sessions, outside_vrf: args.or("outside-vrf", 0)? };
-                config::enable(engine, wanted)?;
+                enabling::enable(engine, wanted)?;
                 Ok(Output::none())
             }),
     );
@@ -66,7 +67,7 @@ fn plugin(registry: &mut Registry) {
             .help("End all sessions, forget the configuration of NAT66, and give its memory back")
             .example("nat66 plugin disable")
             .run(|engine: &mut Engine, _| {
-                config::disable(engine)?;
+                enabling::disable(engine)?;
                 Ok(Output::none())
             }),
     );

@@ -1,19 +1,15 @@
 //! What is configured, on the control thread.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_bindings::control::{
-    address_changes, addresses_of, hold_table, refusal, table_index, wait_for_workers,
-};
+use quiver_bindings::control::{address_changes, addresses_of, hold_table, refusal, table_index};
 use quiver_bindings::{Bindings, Filtering, Limit, PoolAddress};
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
-use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::is_link_local;
 
@@ -24,8 +20,6 @@ use crate::statics::{StaticMapping, WholeMapping};
 use crate::tables::{Rules, Shared, WholeHost};
 use crate::translator::{ARC, IN2OUT, OUT2IN, SLOW_PATH};
 
-/// Sessions that may be enabled; address space is reserved for so many.
-pub(crate) const SESSIONS_MAX: usize = 1 << 24;
 /// Sessions when none are given, as in NAT44.
 pub(crate) const SESSIONS_DEFAULT: usize = 64_512;
 /// Configured mappings.
@@ -36,22 +30,6 @@ const PLACES_PER_CALL: usize = 4_096;
 const WHO: &str = "nat66";
 /// Virtual reassembly in the arc of both nodes.
 const REASSEMBLY: &str = "ip6-sv-reassembly-feature";
-const SESSION_LIMITS: Limits = Limits {
-    what: "NAT66 session table",
-    entries_max: SESSIONS_MAX,
-    remedy: "enable fewer sessions",
-};
-const BINDING_LIMITS: Limits = Limits {
-    what: "NAT66 bindings",
-    entries_max: bindings_of(SESSIONS_MAX),
-    remedy: "enable fewer sessions",
-};
-
-/// Bindings, subscribers and permissions of so many sessions at most, and configured mappings.
-const fn bindings_of(sessions: usize) -> usize {
-    3 * sessions + STATIC_MAPPINGS_MAX
-}
-
 /// What `nat66 plugin enable` said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Enabled {
@@ -87,7 +65,7 @@ impl Place {
 pub(crate) struct Nat66 {
     pub shared: Arc<Shared>,
     /// While disabled, from the first time on.
-    writers: Option<(Writer, Bindings)>,
+    pub writers: Option<(Writer, Bindings)>,
     pub enabled: Option<Enabled>,
     /// The pool's addresses, with the table whose hosts alone may use them.
     pub pool: BTreeMap<Ipv6Addr, Option<u32>>,
@@ -149,7 +127,7 @@ impl Nat66 {
     }
 
     /// The tables of hosts that the configuration names, once for each time.
-    fn tenants(&self) -> Vec<u32> {
+    pub fn tenants(&self) -> Vec<u32> {
         let statics = self.statics.values().chain(self.whole.values()).copied();
         let statics = statics.filter(|vrf| *vrf != 0);
         self.pool.values().copied().flatten().chain(statics).collect()
@@ -177,95 +155,8 @@ pub(crate) fn hold(engine: &mut Engine, id: u32, held: bool) {
     hold_table(engine, Family::Ip6, id, WHO, held);
 }
 
-fn slow_path(engine: &Engine) -> Result<NodeId, Refusal> {
+pub(crate) fn slow_path(engine: &Engine) -> Result<NodeId, Refusal> {
     engine.node_id(SLOW_PATH).ok_or_else(|| Refusal::new("the NAT66 nodes are not built in"))
-}
-
-fn new_writers(engine: &Engine) -> Result<(Writer, Bindings), Refusal> {
-    let sessions = Writer::new(engine.epochs(), SESSION_LIMITS, Seed::random());
-    let held = quiver_bindings::Writer::new(engine.epochs(), BINDING_LIMITS, Seed::random());
-    Ok((sessions.map_err(refusal)?, Bindings::new(held.map_err(refusal)?)))
-}
-
-/// Take memory for so many sessions, and let the owner have them.
-pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal> {
-    let node = slow_path(engine)?;
-    table6(engine, wanted.outside_vrf)?;
-    engine.with(|engine, nat: &mut Nat66| {
-        if let Some(enabled) = nat.enabled {
-            if enabled == wanted {
-                return Ok(());
-            }
-            let what = format!("NAT66 is enabled for {} sessions already", enabled.sessions);
-            return Err(Refusal::new(what).remedy("nat66 plugin disable"));
-        }
-        let (mut writer, mut held) = match nat.writers.take() {
-            Some(writers) => writers,
-            None if nat.shared.table().is_some() => {
-                return Err(Refusal::new("the worker that has the sessions did not answer")
-                    .remedy("restart the router"));
-            }
-            None => {
-                let (writer, held) = new_writers(engine)?;
-                let read = held.read.clone();
-                nat.shared.set_table(writer.table(), writer.objects().clone(), read);
-                (writer, held)
-            }
-        };
-        let taken = writer.enable(wanted.sessions);
-        if let Err(error) = taken.and_then(|()| held.writer.enable(bindings_of(wanted.sessions))) {
-            writer.disable();
-            held.disable();
-            nat.writers = Some((writer, held));
-            return Err(refusal(error).remedy("enable fewer sessions"));
-        }
-        let seed = RandomState::new().hash_one(1);
-        let mut owner = Some(Box::new(Owner::new(writer, held, seed)));
-        let given = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.owner = owner.take());
-        });
-        given.map_err(refusal)?;
-        nat.enabled = Some(wanted);
-        hold(engine, wanted.outside_vrf, true);
-        publish(engine, nat);
-        Ok(())
-    })
-}
-
-/// End all sessions, forget the configuration and give the memory back.
-pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
-    let node = slow_path(engine)?;
-    with_enabled(engine, |engine, nat| {
-        let all: Vec<_> = nat.places.iter().map(|(id, place)| (*id, *place)).collect();
-        for (id, place) in all {
-            set_place(engine, nat, id, place, false)?;
-        }
-        let tenants = nat.tenants();
-        nat.pool.clear();
-        nat.pool_interfaces.clear();
-        nat.statics.clear();
-        nat.whole.clear();
-        nat.filtering = Filtering::default();
-        nat.limit = None;
-        publish(engine, nat);
-        let taken = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.owner.take()).flatten()
-        });
-        let owner = taken.map_err(refusal)?;
-        // Every worker has ended the pass in which it may have seen the features.
-        wait_for_workers(engine)?;
-        if let Some(owner) = owner {
-            let Owner { mut writer, mut bindings, .. } = *owner;
-            writer.disable();
-            bindings.disable();
-            nat.shared.note(&writer, &bindings);
-            nat.writers = Some((writer, bindings));
-        }
-        tenants.into_iter().for_each(|vrf| hold(engine, vrf, false));
-        hold(engine, nat.enabled()?.outside_vrf, false);
-        nat.enabled = None;
-        Ok(())
-    })
 }
 
 /// Addresses of an interface of IPv6 that packets of others may come to.
@@ -348,7 +239,7 @@ pub(crate) fn look(engine: &mut Engine) {
 }
 
 /// Let an interface be on a side, or no more, with the features that follow.
-fn set_place(
+pub(crate) fn set_place(
     engine: &mut Engine,
     nat: &mut Nat66,
     id: InterfaceId,

@@ -4,6 +4,7 @@
 
 mod commands;
 mod config;
+mod enabling;
 mod errors;
 mod hairpin;
 mod node;
