@@ -148,6 +148,15 @@ const AREAS: &[(&str, &[Source])] = &[
             some("tests", &["nat64", "464xlat"]),
         ],
     ),
+    (
+        "NAPT66",
+        &[
+            all("engine/translation/src/ip6"),
+            all("engine/bindings"),
+            all("features/nat66"),
+            some("tests", &["nat66"]),
+        ],
+    ),
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
     ("Policers", &[all("features/policer"), some("tests", &["policer"])]),

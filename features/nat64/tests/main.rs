@@ -2,6 +2,7 @@
 
 #[path = "../../../engine/export/tests/collector.rs"]
 mod collector;
+mod golden;
 mod hostile;
 mod log;
 mod sessions;

@@ -3,5 +3,6 @@
 mod commands;
 mod errors;
 mod fixture;
+mod golden;
 mod hostile;
 mod sessions;

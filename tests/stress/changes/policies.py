@@ -68,6 +68,34 @@ POLICIES = [
         ),
     ),
     Change(
+        "NAT64 enabled, configured and disabled",
+        cycle=(
+            "nat64 plugin enable sessions 10000",
+            "nat64 add prefix 2001:db8:64::/96",
+            "nat64 add pool address 192.0.2.1 - 192.0.2.16",
+            "nat64 add static bib 2001:db8:1::2 22 192.0.2.1 2222 tcp",
+            f"set interface nat64 out {LOADED}",
+            f"set interface nat64 in {LOADED}",
+            "clear nat64 sessions",
+            f"set interface nat64 out {LOADED} del",
+            "nat64 plugin disable",
+        ),
+    ),
+    Change(
+        "NAT66 enabled, configured and disabled",
+        cycle=(
+            "nat66 plugin enable sessions 10000",
+            "nat66 add pool address 2001:db8:66::1 - 2001:db8:66::16",
+            "nat66 add static mapping tcp local fd00:1::2 22 external 2001:db8:66::1 2222",
+            "nat66 add static mapping local fd00:1::3 external 2001:db8:66::20",
+            f"set interface nat66 out {LOADED}",
+            "set interface nat66 in memif1/1",
+            "clear nat66 sessions",
+            f"set interface nat66 out {LOADED} del",
+            "nat66 plugin disable",
+        ),
+    ),
+    Change(
         "reverse path checks of the load",
         cycle=(
             f"set urpf ip4 rx loose {LOADED}",
