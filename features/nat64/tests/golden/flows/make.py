@@ -40,9 +40,9 @@ def six(src: str, dst: str, hops: int = 64) -> IPv6:
     return IPv6(src=src, dst=dst, hlim=hops, tc=0x20)
 
 
-def four(src: str, dst: str, ttl: int = 64) -> IP:
-    """As the router writes it for a packet that is longer than 1260 bytes, or as one that comes."""
-    return IP(src=src, dst=dst, ttl=ttl, tos=0x20, flags="DF", id=0)
+def four(src: str, dst: str, ttl: int = 64, number: int = 0) -> IP:
+    """As one that comes, or as the router writes it, which numbers those without a fragment header."""
+    return IP(src=src, dst=dst, ttl=ttl, tos=0x20, flags="DF", id=number)
 
 
 def fill(upper):
@@ -56,11 +56,11 @@ there = [
     (TCP(sport=4000, dport=80, flags="S", seq=100), TCP(sport=4000, dport=80, flags="S", seq=100)),
 ]
 inside = [into(0, six(HOST, behind(REMOTE)) / fill(upper)) for upper, _ in there]
-outside = [out(1, four(POOL, REMOTE, 63) / fill(upper)) for _, upper in there]
+outside = [out(1, four(POOL, REMOTE, 63, at) / fill(upper)) for at, (_, upper) in enumerate(there, 1)]
 options = IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" * 4)])
 datagram = UDP(sport=5001, dport=53)
 inside.append(into(0, six(HOST, behind(REMOTE)) / options / fill(datagram.copy())))
-outside.append(out(1, four(POOL, REMOTE, 63) / fill(datagram.copy())))
+outside.append(out(1, four(POOL, REMOTE, 63, 4) / fill(datagram.copy())))
 wrpcap("01-in.e0.pcap", inside)
 wrpcap("01-out.e1.pcap", outside)
 json.dump({"events": {"nat64-slowpath": {"sessions-made": 4}}}, open("01-counters.json", "w"), indent=2)
