@@ -2799,6 +2799,96 @@ ShowNat64TimeoutsRow = TypedDict(
     },
 )
 
+ShowNat66BindingsRow = TypedDict(
+    "ShowNat66BindingsRow",
+    {
+        "external": str,
+        "local": str,
+        "made_by": str,
+        "protocol": str,
+        "sessions": int,
+        "vrf": int | None,
+    },
+)
+
+ShowNat66InterfacesRow = TypedDict(
+    "ShowNat66InterfacesRow",
+    {
+        "interface": str,
+        "side": str,
+    },
+)
+
+ShowNat66PoolAddressesRow = TypedDict(
+    "ShowNat66PoolAddressesRow",
+    {
+        "first": str,
+        "last": str,
+        "tenant_vrf": int | None,
+    },
+)
+
+ShowNat66PoolInterfacesRow = TypedDict(
+    "ShowNat66PoolInterfacesRow",
+    {
+        "interface": str,
+    },
+)
+
+ShowNat66Pool = TypedDict(
+    "ShowNat66Pool",
+    {
+        "addresses": list[ShowNat66PoolAddressesRow],
+        "interfaces": list[ShowNat66PoolInterfacesRow],
+    },
+)
+
+ShowNat66SessionsRow = TypedDict(
+    "ShowNat66SessionsRow",
+    {
+        "external": str,
+        "idle_s": int,
+        "local": str,
+        "protocol": str,
+        "remote": str,
+        "state": str,
+    },
+)
+
+ShowNat66StaticMappingsRow = TypedDict(
+    "ShowNat66StaticMappingsRow",
+    {
+        "external": str,
+        "local": str,
+        "protocol": str,
+        "vrf": int,
+    },
+)
+
+ShowNat66Summary = TypedDict(
+    "ShowNat66Summary",
+    {
+        "bindings": int,
+        "filtering": str,
+        "pool_addresses": int,
+        "sessions": int,
+        "sessions_at_most": int,
+        "sessions_expired": int,
+        "sessions_made": int,
+        "sessions_of_a_subscriber_at_most": int | None,
+        "state": str,
+        "static_mappings": int,
+    },
+)
+
+ShowNat66TimeoutsRow = TypedDict(
+    "ShowNat66TimeoutsRow",
+    {
+        "of": str,
+        "timeout_s": int,
+    },
+)
+
 ShowNatHa = TypedDict(
     "ShowNatHa",
     {
@@ -4040,6 +4130,7 @@ class Methods:
     def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
     def clear_nat64_sessions(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_nat66_sessions(self, *, if_generation: str | None = None) -> Any: ...
     def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -5284,6 +5375,68 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat66_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_add_static_mapping(
+        self,
+        *,
+        local: str,
+        local_port: int | str,
+        external: str,
+        external_port: int | str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_add_static_mapping_local(
+        self,
+        *,
+        local: str,
+        external: str,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_filtering(
+        self,
+        *,
+        endpoint_independent: bool | None = None,
+        address_dependent: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def nat66_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat66_subscriber_limit(
+        self,
+        *,
+        sessions: int | str | None = None,
+        prefix_length: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def nat_ipfix_logging(
         self,
         *,
@@ -6031,6 +6184,20 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_interface_nat66_in(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_nat66_out(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_promiscuous(
         self,
         *,
@@ -6326,6 +6493,16 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def set_nat64_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_nat66_timeouts(
         self,
         *,
         udp: int | str | None = None,
@@ -7464,6 +7641,58 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64TimeoutsRow]: ...
+    def show_nat66_bindings(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66BindingsRow]: ...
+    def show_nat66_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66InterfacesRow]: ...
+    def show_nat66_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat66Pool: ...
+    def show_nat66_sessions(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66SessionsRow]: ...
+    def show_nat66_static_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66StaticMappingsRow]: ...
+    def show_nat66_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat66Summary: ...
+    def show_nat66_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66TimeoutsRow]: ...
     def show_nat_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNatHa: ...
     def show_nat_log(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNatLog: ...
     def show_nat_mss_clamping(
@@ -8424,6 +8653,7 @@ class AsyncMethods:
     async def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_nat64_sessions(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_nat66_sessions(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -9724,6 +9954,68 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat66_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_add_static_mapping(
+        self,
+        *,
+        local: str,
+        local_port: int | str,
+        external: str,
+        external_port: int | str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_add_static_mapping_local(
+        self,
+        *,
+        local: str,
+        external: str,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_filtering(
+        self,
+        *,
+        endpoint_independent: bool | None = None,
+        address_dependent: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def nat66_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat66_subscriber_limit(
+        self,
+        *,
+        sessions: int | str | None = None,
+        prefix_length: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def nat_ipfix_logging(
         self,
         *,
@@ -10477,6 +10769,20 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_nat66_in(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_nat66_out(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_promiscuous(
         self,
         *,
@@ -10803,6 +11109,16 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_nat64_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_nat66_timeouts(
         self,
         *,
         udp: int | str | None = None,
@@ -11971,6 +12287,58 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64TimeoutsRow]: ...
+    async def show_nat66_bindings(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66BindingsRow]: ...
+    async def show_nat66_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66InterfacesRow]: ...
+    async def show_nat66_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat66Pool: ...
+    async def show_nat66_sessions(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66SessionsRow]: ...
+    async def show_nat66_static_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66StaticMappingsRow]: ...
+    async def show_nat66_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat66Summary: ...
+    async def show_nat66_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat66TimeoutsRow]: ...
     async def show_nat_ha(
         self,
         *,
