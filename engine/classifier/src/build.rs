@@ -9,9 +9,10 @@ use quiver_tables::lpm::{LpmError, LpmSpace, LpmWriter, Route};
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::Prefix;
 
-use crate::entries::{FEW_MAX, Pair, Pairs, Upper};
+use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets, Upper};
 use crate::linear::{LANES, Linear, mask_of};
 use crate::search::{ClassBits, DESTINATIONS, SOURCES, Tuple, Tuples};
+use crate::sets::{self, Members, SETS_MAX};
 use crate::{Classified, Classifier, Form, Rule};
 
 /// Rules of a list at most.
@@ -32,6 +33,12 @@ pub enum BuildError {
     /// The numbers of rules do not rise.
     #[error("the numbers of rules do not rise")]
     Order,
+    /// Rules ask for too many sets.
+    #[error("the rules ask for {0} sets, more than {SETS_MAX}")]
+    TooManySets(usize),
+    /// A rule asks for a set that there is not.
+    #[error("a rule asks for set {0}, which there is not")]
+    NoSet(u16),
     /// The prefix match is full.
     #[error(transparent)]
     Lpm(#[from] LpmError),
@@ -88,6 +95,19 @@ impl<A: Classified> Classifier<A> {
     /// # Errors
     /// There are too many, their numbers do not rise, or memory is missing.
     pub fn new(rules: &[Rule<A>]) -> Result<Classifier<A>, BuildError> {
+        Self::with_sets(rules, Vec::new())
+    }
+
+    /// The same of rules that ask for these sets, each by its place among them. What a set holds is
+    /// asked for with every vector: it may change while packets are searched for.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and there are too many sets, or a rule asks for another one.
+    pub fn with_sets(
+        rules: &[Rule<A>],
+        sets: Vec<Arc<dyn Members<A>>>,
+    ) -> Result<Classifier<A>, BuildError> {
+        sets::check(rules, sets.len())?;
         if rules.len() > RULES_MAX {
             return Err(BuildError::TooMany(rules.len()));
         }
@@ -95,9 +115,9 @@ impl<A: Classified> Classifier<A> {
             return Err(BuildError::Order);
         }
         if rules.len() > LINEAR_RULES_MAX {
-            return Self::tuples(rules);
+            return Self::tuples(rules, sets);
         }
-        let linear = Linear::new(rules);
+        let linear = Linear::new(rules, sets.len());
         let cost = Cost {
             structure: Structure::Linear,
             rules: rules.len(),
@@ -109,10 +129,13 @@ impl<A: Classified> Classifier<A> {
             steps_max: linear.blocks(),
             bytes: linear.bytes(),
         };
-        Ok(Classifier { form: Form::Linear(linear), cost })
+        Ok(Classifier { form: Form::Linear(linear), sets: sets.into(), cost })
     }
 
-    fn tuples(rules: &[Rule<A>]) -> Result<Classifier<A>, BuildError> {
+    fn tuples(
+        rules: &[Rule<A>],
+        sets: Vec<Arc<dyn Members<A>>>,
+    ) -> Result<Classifier<A>, BuildError> {
         let mut tuples = numbered_tuples(rules);
         let number_of: HashMap<(u8, u8), u16> = tuples
             .iter()
@@ -132,7 +155,9 @@ impl<A: Classified> Classifier<A> {
         let uppers: Vec<Upper> =
             order.iter().map(|(_, place)| Upper::of(&rules[*place as usize])).collect();
         let lists = listed(&order);
-        let (pairs, longest) = hashed(&lists, &uppers)?;
+        let asked: Vec<RuleSets> =
+            order.iter().map(|(_, place)| rules[*place as usize].sets).collect();
+        let (pairs, longest) = hashed(&lists, &uppers, &asked, sets.len())?;
 
         let epochs = Epochs::new(1); // nobody reads while it is built
         let mut writer = LpmWriter::<A>::new(&epochs, GroupId(0))?;
@@ -162,7 +187,7 @@ impl<A: Classified> Classifier<A> {
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };
         let form = Tuples { lpm, source, destination, words, tuples: tuples.into(), pairs };
-        Ok(Classifier { form: Form::Tuples(Box::new(form)), cost })
+        Ok(Classifier { form: Form::Tuples(Box::new(form)), sets: sets.into(), cost })
     }
 }
 
@@ -193,12 +218,18 @@ fn listed<A: Classified>(order: &[(Pair<A>, u32)]) -> Vec<Listed<A>> {
 fn hashed<A: Classified>(
     lists: &[Listed<A>],
     uppers: &[Upper],
+    asked: &[RuleSets],
+    sets: usize,
 ) -> Result<(Pairs<A>, usize), BuildError> {
     let longest = lists.iter().map(|list| list.rules.len()).max().unwrap_or(0);
     for doubling in 0..=DOUBLINGS_MAX {
         for _ in 0..SEEDS_TRIED {
-            let mut pairs = Pairs::new(lists.len() << doubling, seed());
-            if lists.iter().all(|list| pairs.insert(list.pair, &uppers[list.rules.clone()])) {
+            let mut pairs = Pairs::new(lists.len() << doubling, seed(), sets);
+            let mut insert = |list: &Listed<A>| {
+                let rules = list.rules.clone();
+                pairs.insert(list.pair, &uppers[rules.clone()], &asked[rules])
+            };
+            if lists.iter().all(&mut insert) {
                 return Ok((pairs, longest));
             }
         }

@@ -1,8 +1,12 @@
 //! The hash table of pairs of prefixes: which rules have this source prefix and this destination
 //! prefix. It is built once and only read.
 
-use crate::linear::UpperLanes;
-use crate::{Classified, Rule};
+use crate::linear::{LANES, UpperLanes};
+use crate::sets::Needs;
+use crate::{Classified, NO_SET, Rule, SETS_OF_RULE_MAX};
+
+/// The sets that a rule asks for, as [`Rule::sets`].
+pub(crate) type RuleSets = [u16; SETS_OF_RULE_MAX];
 
 /// What a rule asks for behind the addresses: 20 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +55,7 @@ pub(crate) enum Rules {
     One,
     /// A few, in [`Pairs::few`] from [`Upper::number`] on, [`Upper::value`] of them.
     Few,
-    /// Many, in [`Pairs::many`], counted in blocks.
+    /// Many, or such that ask for sets, in [`Pairs::many`], counted in blocks.
     Many,
 }
 
@@ -155,13 +159,15 @@ pub(crate) struct Pairs<A: Classified> {
     shift: u32,
     pub few: Vec<Upper>,
     pub many: Vec<UpperLanes>,
+    /// The sets that the rules of `many` ask for.
+    pub needs: Needs,
     /// Buckets searched in the worst case.
     pub searched: usize,
 }
 
 impl<A: Classified> Pairs<A> {
-    /// Room for so many pairs, hashed with `seed`.
-    pub fn new(pairs: usize, seed: u64) -> Pairs<A> {
+    /// Room for so many pairs, hashed with `seed`, of rules that ask for so many sets together.
+    pub fn new(pairs: usize, seed: u64, sets: usize) -> Pairs<A> {
         let bits = pairs.max(2).next_power_of_two().trailing_zeros();
         Pairs {
             buckets: vec![Bucket([Entry::EMPTY; 2]); 1 << bits].into(),
@@ -169,12 +175,14 @@ impl<A: Classified> Pairs<A> {
             shift: 64 - bits,
             few: Vec::new(),
             many: Vec::new(),
+            needs: Needs::of_sets(sets),
             searched: 1,
         }
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.buckets) + size_of_val(&*self.few) + size_of_val(&*self.many)
+        let lists = size_of_val(&*self.few) + size_of_val(&*self.many) + self.needs.bytes();
+        size_of_val(&*self.buckets) + lists
     }
 
     /// The first bucket of a pair.
@@ -217,8 +225,9 @@ impl<A: Classified> Pairs<A> {
         None
     }
 
-    /// Add a pair with its rules, in order; false when its buckets are full.
-    pub fn insert(&mut self, pair: Pair<A>, rules: &[Upper]) -> bool {
+    /// Add a pair with its rules, in order, and the sets that each of them asks for; false when its
+    /// buckets are full.
+    pub fn insert(&mut self, pair: Pair<A>, rules: &[Upper], sets: &[RuleSets]) -> bool {
         let home = self.place(&pair) as usize;
         let modulus = self.buckets.len();
         let at = |step: usize| (home + step) % modulus;
@@ -231,16 +240,20 @@ impl<A: Classified> Pairs<A> {
             self.buckets[at(passed)].0[0].kind |= PASSED;
         }
         self.searched = self.searched.max(step + 1);
+        let asks = sets.iter().any(|sets| *sets != [NO_SET; SETS_OF_RULE_MAX]);
         let (kind, upper) = match rules {
-            [one] => (1, *one),
-            few if few.len() <= FEW_MAX => {
+            [one] if !asks => (1, *one),
+            few if !asks && few.len() <= FEW_MAX => {
                 let first = self.few.len();
                 self.few.extend_from_slice(few);
                 (2, Upper { number: first as u32, value: few.len() as u32, ..Upper::default() })
             }
             many => {
                 let first = self.many.len();
-                self.many.extend(many.chunks(crate::linear::LANES).map(|rules| {
+                for sets in sets.chunks(LANES) {
+                    self.needs.push(sets.iter().map(|sets| &sets[..]));
+                }
+                self.many.extend(many.chunks(LANES).map(|rules| {
                     let mut lanes = UpperLanes::empty();
                     rules.iter().enumerate().for_each(|(lane, rule)| lanes.set(lane, rule));
                     lanes

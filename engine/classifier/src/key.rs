@@ -37,14 +37,16 @@ pub struct Key<A> {
     pub fields: u32,
     /// Bytes of the packet: for the owner of the list, who counts; no rule looks at it.
     pub length: u32,
+    /// Number of the interface that received it: for sets of interfaces.
+    pub rx: u32,
     /// Which of the lists is searched: for their owner; no rule looks at it.
     pub owner: u32,
 }
 
 impl<A> Key<A> {
-    /// All ones where ports count for nothing.
+    /// All ones where ports count for nothing, else 0.
     #[inline(always)]
-    pub(crate) fn any_upper(&self) -> u32 {
+    pub fn any_upper(&self) -> u32 {
         (self.fields as i32 >> 31) as u32
     }
 

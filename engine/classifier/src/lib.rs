@@ -8,7 +8,10 @@ mod key;
 mod linear;
 mod rule;
 mod search;
+mod sets;
 pub mod synthetic;
+
+use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::find_once;
@@ -17,10 +20,12 @@ use quiver_tables::prefix::Address;
 pub use build::{BuildError, Cost, RULES_MAX, Structure};
 pub use key::{Key, field};
 pub use linear::Lanes;
-pub use rule::{PortRange, Rule};
+pub use rule::{NO_SET, PortRange, Rule, SETS_OF_RULE_MAX};
+pub use sets::{Members, SETS_MAX};
 
 use linear::Linear;
 use search::Tuples;
+use sets::{BATCH, Marks};
 
 /// The number that is found where no rule matches.
 pub const NONE: u32 = u32::MAX;
@@ -42,6 +47,8 @@ impl Classified for u128 {
 /// A list of rules, compiled. It never changes: another list is another value.
 pub struct Classifier<A: Classified> {
     form: Form<A>,
+    /// The sets that rules ask for, by number.
+    sets: Box<[Arc<dyn Members<A>>]>,
     cost: Cost,
 }
 
@@ -55,9 +62,31 @@ impl<A: Classified> Classifier<A> {
     /// rule does.
     #[inline]
     pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+        if !self.sets.is_empty() {
+            return self.find_marked(variant, keys, found);
+        }
         match &self.form {
-            Form::Linear(rules) => variant.run(linear::Find { rules, keys, found }),
-            Form::Tuples(tuples) => tuples.find(variant, keys, found),
+            Form::Linear(rules) => {
+                variant.run(linear::Find { rules, keys, marks: Marks::none(), found });
+            }
+            Form::Tuples(tuples) => {
+                for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+                    tuples.find(variant, keys, Marks::none(), found);
+                }
+            }
+        }
+    }
+
+    /// As [`find`](Self::find), of rules that ask for sets: each set is asked once for a batch.
+    #[inline(never)]
+    fn find_marked(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            let mut words = [[0; BATCH]; sets::WORDS_MAX];
+            let marks = Marks::ask(&self.sets, variant, keys, &mut words);
+            match &self.form {
+                Form::Linear(rules) => variant.run(linear::Find { rules, keys, marks, found }),
+                Form::Tuples(tuples) => tuples.find(variant, keys, marks, found),
+            }
         }
     }
 

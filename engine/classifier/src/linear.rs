@@ -4,6 +4,7 @@ use quiver_core::cpu::Body;
 use quiver_tables::prefix::Prefix;
 
 use crate::entries::Upper;
+use crate::sets::{Marks, Needs};
 use crate::{Classified, Key, NONE, Rule};
 
 /// Rules that are compared at once.
@@ -141,10 +142,18 @@ struct Block<A: Classified> {
 }
 
 /// All rules, in order.
-pub(crate) struct Linear<A: Classified>(Box<[Block<A>]>);
+pub(crate) struct Linear<A: Classified> {
+    blocks: Box<[Block<A>]>,
+    needs: Needs,
+}
 
 impl<A: Classified> Linear<A> {
-    pub fn new(rules: &[Rule<A>]) -> Linear<A> {
+    /// Of rules that ask for so many sets together.
+    pub fn new(rules: &[Rule<A>], sets: usize) -> Linear<A> {
+        let mut needs = Needs::of_sets(sets);
+        for rules in rules.chunks(LANES) {
+            needs.push(rules.iter().map(|rule| &rule.sets[..]));
+        }
         let block = |rules: &[Rule<A>]| {
             let mut block: Block<A> = Block {
                 source: A::Prefixes::default(),
@@ -159,24 +168,26 @@ impl<A: Classified> Linear<A> {
             }
             block
         };
-        Linear(rules.chunks(LANES).map(block).collect())
+        Linear { blocks: rules.chunks(LANES).map(block).collect(), needs }
     }
 
     pub fn blocks(&self) -> usize {
-        self.0.len()
+        self.blocks.len()
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.0)
+        size_of_val(&*self.blocks) + self.needs.bytes()
     }
 
+    /// The first rule that packet `at` of the batch matches.
     #[inline(always)]
-    fn first(&self, key: &Key<A>) -> u32 {
-        for block in &self.0 {
+    fn first(&self, key: &Key<A>, at: usize, marks: Marks<'_>) -> u32 {
+        for (number, block) in self.blocks.iter().enumerate() {
             let mut differs = [0; LANES];
             block.source.differ(key.source, &mut differs);
             block.destination.differ(key.destination, &mut differs);
             block.upper.differ(key, &mut differs);
+            self.needs.differ(number, at, marks, &mut differs);
             let first = block.upper.first(&differs);
             if first != NONE {
                 return first;
@@ -190,6 +201,7 @@ impl<A: Classified> Linear<A> {
 pub(crate) struct Find<'f, A: Classified> {
     pub rules: &'f Linear<A>,
     pub keys: &'f [Key<A>],
+    pub marks: Marks<'f>,
     pub found: &'f mut [u32],
 }
 
@@ -198,8 +210,8 @@ impl<A: Classified> Body for Find<'_, A> {
 
     #[inline(always)]
     fn run(self) {
-        for (key, found) in self.keys.iter().zip(self.found) {
-            *found = self.rules.first(key);
+        for (at, (key, found)) in self.keys.iter().zip(self.found).enumerate() {
+            *found = self.rules.first(key, at, self.marks);
         }
     }
 }

@@ -29,6 +29,11 @@ impl PortRange {
     }
 }
 
+/// Sets that one rule asks for at most.
+pub const SETS_OF_RULE_MAX: usize = 5;
+/// In place of a set's number: no set.
+pub const NO_SET: u16 = u16::MAX;
+
 /// What a packet must have. Of a list of rules the first one that matches counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule<A: Address> {
@@ -44,6 +49,11 @@ pub struct Rule<A: Address> {
     pub value: u32,
     /// The fields that matter.
     pub mask: u32,
+    /// It is in all sets of these numbers, places in the list that [`Classifier::with_sets`] takes;
+    /// [`NO_SET`] asks for none.
+    ///
+    /// [`Classifier::with_sets`]: crate::Classifier::with_sets
+    pub sets: [u16; SETS_OF_RULE_MAX],
     /// What is found when the rule matches: greater for every rule than for those before it.
     pub number: u32,
 }
@@ -58,8 +68,14 @@ impl<A: Address> Rule<A> {
             destination_ports: PortRange::ALL,
             value: 0,
             mask: 0,
+            sets: [NO_SET; SETS_OF_RULE_MAX],
             number,
         }
+    }
+
+    /// The numbers of the sets that it asks for.
+    pub fn asked(&self) -> impl Iterator<Item = u16> {
+        self.sets.into_iter().filter(|set| *set != NO_SET)
     }
 
     /// The same rule, which asks for [`field::UPPER`] if it looks at the upper layer's header.
@@ -77,8 +93,13 @@ impl<A: Address> Rule<A> {
         self
     }
 
-    /// Does it match? The plain form of what the compiled ones answer.
+    /// Does it match, where it asks for no set? The plain form of what the compiled ones answer.
     pub fn matches(&self, key: &Key<A>) -> bool {
+        self.matches_in(key, |_| false)
+    }
+
+    /// The same of a packet that is in the sets for which `is_in` holds.
+    pub fn matches_in(&self, key: &Key<A>, is_in: impl Fn(u16) -> bool) -> bool {
         let rule = self.completed();
         let ports = |range: PortRange, port: u16| (range.from..=range.to).contains(&port);
         rule.source.contains(key.source)
@@ -87,5 +108,6 @@ impl<A: Address> Rule<A> {
             && (key.any_upper() != 0
                 || ports(rule.source_ports, key.source_port)
                     && ports(rule.destination_ports, key.destination_port))
+            && self.asked().all(is_in)
     }
 }

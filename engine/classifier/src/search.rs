@@ -13,15 +13,13 @@ use quiver_tables::lpm::LpmSpace;
 
 use crate::entries::{Entry, Pair, Pairs, Rules};
 use crate::linear::LANES;
+use crate::sets::{BATCH, Marks};
 use crate::{Classified, Key, NONE};
 
 /// The table of source prefixes; table 0 would have a big root at once.
 pub(crate) const SOURCES: u32 = 1;
 /// The table of destination prefixes.
 pub(crate) const DESTINATIONS: u32 = 2;
-
-/// Packets that are searched for in step.
-const BATCH: usize = 64;
 
 /// A pair of prefix lengths.
 pub(crate) struct Tuple<A> {
@@ -83,37 +81,37 @@ pub(crate) struct Tuples<A: Classified> {
 }
 
 impl<A: Classified> Tuples<A> {
-    /// See [`Classifier::find`](crate::Classifier::find).
+    /// The first rules that the packets of a batch match, of which there are at most 64.
     #[inline]
-    pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let count = keys.len().min(found.len());
-            let mut addresses = [A::ZERO; BATCH];
-            let mut classes = [[GroupId(0); BATCH]; 2];
-            addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.source);
-            self.lpm.table(SOURCES).lookup_slice(
-                variant,
-                &addresses[..count],
-                &mut classes[0][..count],
-            );
-            addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.destination);
-            self.lpm.table(DESTINATIONS).lookup_slice(
-                variant,
-                &addresses[..count],
-                &mut classes[1][..count],
-            );
-            variant.run(Batch {
-                tuples: self,
-                classes: &classes,
-                keys,
-                found: &mut found[..count],
-            });
-        }
+    pub fn find(&self, variant: Variant, keys: &[Key<A>], marks: Marks<'_>, found: &mut [u32]) {
+        let count = keys.len().min(found.len()).min(BATCH);
+        let mut addresses = [A::ZERO; BATCH];
+        let mut classes = [[GroupId(0); BATCH]; 2];
+        addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.source);
+        self.lpm.table(SOURCES).lookup_slice(
+            variant,
+            &addresses[..count],
+            &mut classes[0][..count],
+        );
+        addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.destination);
+        self.lpm.table(DESTINATIONS).lookup_slice(
+            variant,
+            &addresses[..count],
+            &mut classes[1][..count],
+        );
+        let (tuples, found) = (self, &mut found[..count]);
+        variant.run(Batch { tuples, classes: &classes, keys, marks, found });
     }
 
-    /// The better of `best` and the first rule of an entry that takes the packet.
+    /// The better of `best` and the first rule of an entry that takes packet `at` of the batch.
     #[inline(always)]
-    fn better(&self, entry: &Entry<A>, key: &Key<A>, best: u32) -> u32 {
+    fn better(
+        &self,
+        entry: &Entry<A>,
+        key: &Key<A>,
+        (at, marks): (usize, Marks<'_>),
+        best: u32,
+    ) -> u32 {
         let upper = entry.upper();
         match entry.rules() {
             Rules::One => best.min(if upper.takes(key) { upper.number } else { NONE }),
@@ -123,10 +121,12 @@ impl<A: Classified> Tuples<A> {
                 best.min(takes.map_or(NONE, |upper| upper.number))
             }
             Rules::Many => {
-                let many = self.pairs.many.get(upper.number as usize..).unwrap_or(&[]);
-                for lanes in many.iter().take(upper.value as usize) {
+                let begin = upper.number as usize;
+                let many = self.pairs.many.get(begin..).unwrap_or(&[]);
+                for (block, lanes) in (begin..).zip(many.iter().take(upper.value as usize)) {
                     let mut differs = [0; LANES];
                     lanes.differ(key, &mut differs);
+                    self.pairs.needs.differ(block, at, marks, &mut differs);
                     let first = lanes.first(&differs);
                     if first != NONE {
                         return best.min(first);
@@ -143,6 +143,7 @@ struct Batch<'f, A: Classified> {
     tuples: &'f Tuples<A>,
     classes: &'f [[GroupId; BATCH]; 2],
     keys: &'f [Key<A>],
+    marks: Marks<'f>,
     found: &'f mut [u32],
 }
 
@@ -221,7 +222,9 @@ impl<A: Classified> Body for Batch<'_, A> {
             for (lane, (pair, place)) in lanes[..count].iter().zip(&wanted) {
                 let Some(entry) = pairs.find(*place, pair) else { continue };
                 let key = usize::from(lane.key);
-                self.found[key] = self.tuples.better(entry, &self.keys[key], self.found[key]);
+                let packet = (key, self.marks);
+                self.found[key] =
+                    self.tuples.better(entry, &self.keys[key], packet, self.found[key]);
             }
         }
     }

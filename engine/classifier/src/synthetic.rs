@@ -212,5 +212,6 @@ pub fn key<A: Classified>(rules: &[Rule<A>], random: &mut Random) -> Key<A> {
     let (source_port, destination_port) = (port(rule.source_ports), port(rule.destination_ports));
     let protocol = if rule.mask & field::PROTOCOL == 0 { 17 } else { rule.value & field::PROTOCOL };
     let fields = protocol | field::UPPER;
-    Key { source, destination, source_port, destination_port, fields, length: 60, owner: 0 }
+    let length = 60;
+    Key { source, destination, source_port, destination_port, fields, length, rx: 0, owner: 0 }
 }

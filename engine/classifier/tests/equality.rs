@@ -1,8 +1,14 @@
 //! Every structure and variant finds what a plain first match finds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use proptest::prelude::*;
 use quiver_classifier::synthetic::{self, Family, Random};
-use quiver_classifier::{Classified, Classifier, Key, NONE, PortRange, Rule, Structure, field};
+use quiver_classifier::{
+    BuildError, Classified, Classifier, Key, Members, NO_SET, NONE, PortRange, Rule, SETS_MAX,
+    SETS_OF_RULE_MAX, Structure, field,
+};
 use quiver_core::cpu::Variant;
 use quiver_tables::prefix::{Address, Prefix};
 
@@ -61,9 +67,58 @@ fn rule<A: Classified>() -> impl Strategy<Value = Rule<A>> {
             destination_ports,
             value,
             mask,
+            sets: [NO_SET; SETS_OF_RULE_MAX],
             number: 0,
         },
     )
+}
+
+/// Packets whose source port is one of 32, by the bits of a mask that changes.
+struct Ports(AtomicU32);
+
+impl Ports {
+    fn has(&self, port: u16) -> bool {
+        self.0.load(Ordering::Relaxed) >> (port % 32) & 1 != 0
+    }
+}
+
+impl<A> Members<A> for Ports {
+    fn mark(&self, _: Variant, keys: &[Key<A>], bit: u32, marks: &mut [u32]) {
+        for (key, mark) in keys.iter().zip(marks) {
+            *mark |= if self.has(key.source_port) { bit } else { 0 };
+        }
+    }
+}
+
+/// Rules that ask for sets, among others, before and after the sets change.
+fn check_sets<A: Classified>(mut rules: Vec<Rule<A>>, keys: &[Key<A>], asked: &[[u16; 2]]) {
+    let sets: Vec<Arc<Ports>> = (0..70u32)
+        .map(|seed| Arc::new(Ports(AtomicU32::new(seed.wrapping_mul(0x9e37_79b9)))))
+        .collect();
+    for (rule, asked) in rules.iter_mut().zip(asked.iter().cycle()) {
+        for (place, set) in rule.sets.iter_mut().zip(asked).filter(|(_, set)| **set < 70) {
+            *place = *set;
+        }
+    }
+    let members = sets.iter().map(|set| set.clone() as Arc<dyn Members<A>>).collect();
+    let classifier = Classifier::with_sets(&rules, members).expect("compiles");
+    for change in [0, 0x5555_5555, u32::MAX] {
+        sets.iter()
+            .for_each(|set| set.0.store(set.0.load(Ordering::Relaxed) ^ change, Ordering::Relaxed));
+        let is_in = |key: &Key<A>, set: u16| sets[usize::from(set)].has(key.source_port);
+        let first =
+            |key: &Key<A>| rules.iter().find(|rule| rule.matches_in(key, |set| is_in(key, set)));
+        let expected: Vec<u32> =
+            keys.iter().map(|key| first(key).map_or(NONE, |rule| rule.number)).collect();
+        for variant in Variant::available() {
+            let mut found = vec![7; keys.len()];
+            classifier.find(variant, keys, &mut found);
+            assert_eq!(found, expected, "{variant:?}");
+            let mut found = vec![7; keys.len()];
+            classifier.find_uniform(variant, keys, &mut found);
+            assert_eq!(found, expected, "{variant:?}");
+        }
+    }
 }
 
 fn key<A: Classified>() -> impl Strategy<Value = Key<A>> {
@@ -80,6 +135,7 @@ fn key<A: Classified>() -> impl Strategy<Value = Key<A>> {
             destination_port,
             fields: bits & 0x0043_0303 | upper,
             length: 60,
+            rx: 0,
             owner: 0,
         },
     )
@@ -107,6 +163,26 @@ proptest! {
         keys in proptest::collection::vec(key(), 1..150),
     ) {
         check(&numbered(rules, 1), &keys);
+    }
+
+    #[test]
+    fn rules_that_ask_for_sets_match_as_in_order(
+        rules in proptest::collection::vec(rule::<u32>(), 0..200),
+        keys in proptest::collection::vec(key(), 1..150),
+        asked in proptest::collection::vec(any::<[u8; 2]>(), 1..20),
+    ) {
+        let asked: Vec<_> = asked.into_iter().map(|both| both.map(u16::from)).collect();
+        check_sets(numbered(rules, 1), &keys, &asked);
+    }
+
+    #[test]
+    fn ip6_rules_that_ask_for_sets_match_as_in_order(
+        rules in proptest::collection::vec(rule::<u128>(), 0..120),
+        keys in proptest::collection::vec(key(), 1..100),
+        asked in proptest::collection::vec(any::<[u8; 2]>(), 1..20),
+    ) {
+        let asked: Vec<_> = asked.into_iter().map(|both| both.map(u16::from)).collect();
+        check_sets(numbered(rules, 1), &keys, &asked);
     }
 }
 
@@ -176,4 +252,42 @@ fn every_pair_of_lengths_is_a_tuple() {
 #[test]
 fn numbers_that_do_not_rise_are_refused() {
     assert!(Classifier::new(&[Rule::<u32>::all(1), Rule::all(1)]).is_err());
+}
+
+#[test]
+fn sets_that_there_are_not_or_too_many_are_refused() {
+    let set = || Arc::new(Ports(AtomicU32::new(0))) as Arc<dyn Members<u32>>;
+    let mut rule = Rule::<u32>::all(1);
+    rule.sets[3] = 1;
+    let refused = Classifier::with_sets(&[rule], vec![set()]).err();
+    assert!(matches!(refused, Some(BuildError::NoSet(1))), "{refused:?}");
+    let many = (0..=SETS_MAX).map(|_| set()).collect();
+    let refused = Classifier::with_sets(&[rule], many).err();
+    assert!(matches!(refused, Some(BuildError::TooManySets(_))), "{refused:?}");
+}
+
+/// A set flips between none and all while another thread asks: each answer is one of the two.
+#[test]
+fn a_set_that_changes_beside_readers_gives_an_answer_from_before_or_after() {
+    let set = Arc::new(Ports(AtomicU32::new(0)));
+    let mut rule = Rule::<u32>::all(1);
+    rule.sets[0] = 0;
+    let rules = [rule, Rule::all(2)];
+    let classifier = Classifier::with_sets(&rules, vec![set.clone() as Arc<dyn Members<u32>>])
+        .expect("compiles");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let keys = vec![Key { fields: field::UPPER, ..Key::default() }; 200];
+            while !ends.load(Ordering::Relaxed) {
+                let mut found = vec![0; keys.len()];
+                classifier.find(Variant::best(), &keys, &mut found);
+                assert!(found.iter().all(|found| [1, 2].contains(found)));
+            }
+        });
+        for _ in 0..20_000 {
+            set.0.fetch_xor(1, Ordering::Relaxed);
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
 }

@@ -1,5 +1,6 @@
 //! Commands that change lists.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use serde_json::json;
 
 use crate::config::{self, Change, Lists};
 use crate::file::{self, Mistakes};
-use crate::rules::{Action, Given, PROTOCOLS, Rule};
+use crate::named_set::Role;
+use crate::rules::{Action, Given, PROTOCOLS, Rule, SetNames};
 use crate::tables::{Acl, Direction};
 
 pub(crate) const GROUP: &str = "Access lists";
@@ -37,7 +39,8 @@ fn lists(registry: &mut Registry) {
             "set acl-plugin acl [index <:u32>] \
              (<action:permit|deny|permit+reflect> {[ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] [dport <:range>] \
-             [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])... [tag <:text>]",
+             [src-set <:word>] [dst-set <:word>] [sport-set <:word>] [dport-set <:word>] \
+             [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])... [tag <:text>]",
         )
         .entry(
             order::RESOURCES,
@@ -61,6 +64,11 @@ fn lists(registry: &mut Registry) {
         .word("index", "the number of the list")
         .word("sport", "source ports, or ICMP types")
         .word("dport", "destination ports, or ICMP codes")
+        .word("src-set", "an address set that has the source")
+        .word("dst-set", "an address set that has the destination")
+        .word("sport-set", "a port set that has the source port")
+        .word("dport-set", "a port set that has the destination port")
+        .word("rx-set", "an interface set that has the interface which received the packet")
         .word("fragment", "fragments only, the first one too")
         .word("tag", "a text of yours")
         .example("set acl-plugin acl permit src 10.0.0.0/8 proto tcp dport 80-443, deny tag web")
@@ -72,12 +80,14 @@ fn lists(registry: &mut Registry) {
             "set acl-plugin acl-rest <index:u32> from <from:u32> \
              [(<action:permit|deny|permit+reflect> {[ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] [dport <:range>] \
-             [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])...]",
+             [src-set <:word>] [dst-set <:word>] [sport-set <:word>] [dport-set <:word>] \
+             [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])...]",
         )
         .entry(
             order::RESOURCES,
             "access-list-rests.<index>.<from>: {rules: [action: {action, ipv4, ipv6, src, dst, \
-             proto, sport, dport, tcpflags, mask, dscp, fragment}]}",
+             proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, mask, \
+             dscp, fragment}]}",
         )
         .undo("set acl-plugin acl-rest <index> from <from>")
         .replaces(&["index", "from"])
@@ -200,6 +210,15 @@ fn prefix(args: &Args<'_>, name: &str) -> Result<Option<IpPrefix>, Refusal> {
     Ok(written.map(|written| IpPrefix::new(written.address, written.length)))
 }
 
+/// The names of the sets that a rule asks.
+fn set_names(args: &Args<'_>) -> Result<SetNames, Refusal> {
+    let mut names = SetNames::default();
+    for role in Role::ALL {
+        names[role as usize] = args.optional::<&str>(role.word())?.map(Arc::from);
+    }
+    Ok(names)
+}
+
 /// The rule of a group of words.
 fn rule(args: &Args<'_>) -> Result<Rule, Refusal> {
     let action = Action::of(args.get("action")?).map_err(|what| args.refuse("action", what))?;
@@ -226,6 +245,7 @@ fn rule(args: &Args<'_>) -> Result<Rule, Refusal> {
         tcp_mask: args.optional("mask")?,
         dscp: args.optional("dscp")?,
         fragment: args.has("fragment"),
+        sets: set_names(args)?,
     };
     Rule::new(action, given).map_err(|what| args.refuse("action", what))
 }
@@ -252,7 +272,7 @@ fn put(engine: &mut Engine, index: u32, acl: Acl) -> Result<Work<Engine>, Refusa
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let acl = Acl::new(tag(args)?.unwrap_or_default(), rules(args)?);
+    let acl = config::acl(engine, tag(args)?.unwrap_or_default(), rules(args)?)?;
     let index = index(engine, args)?;
     put(engine, index, acl)
 }
@@ -267,13 +287,15 @@ fn set_from_file(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
     };
     let (index, tag) = (index(engine, args)?, tag(args)?.unwrap_or_default());
     let name = path.display().to_string();
+    let sets = engine.get::<Lists>().map_or_else(BTreeMap::new, |lists| lists.sets.snapshot());
     let affected = engine.get::<Lists>().map_or_else(Vec::new, |lists| lists.sets_with(index));
     let work = move || {
         let rules = file::read(opened, RULES_MAX).map_err(|mistakes| refusal(&name, mistakes))?;
         if rules.is_empty() {
             return Err(Refusal::new(format!("{name} has no rule")));
         }
-        let acl = Arc::new(Acl::new(tag, rules));
+        let acl = Acl::new(tag, rules, |set| sets.get(set).cloned());
+        let acl = Arc::new(acl.map_err(|what| Refusal::new(format!("{name}: {what}")))?);
         let ready = config::compile_with(affected, index, &acl)?;
         Ok((acl, ready))
     };
@@ -285,7 +307,8 @@ fn set_from_file(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
     })
 }
 
-fn refusal(name: &str, mistakes: Mistakes) -> Refusal {
+/// What is wrong with a file, in a refusal.
+pub(crate) fn refusal(name: &str, mistakes: Mistakes) -> Refusal {
     match mistakes {
         Mistakes::Unreadable(what) => Refusal::new(format!("{name} cannot be read: {what}")),
         Mistakes::Lines { first, more } => {

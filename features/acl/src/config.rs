@@ -8,9 +8,11 @@ use quiver_control::{Output, Refusal, Work, in_background};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
+use crate::named_set::NamedSet;
 use crate::placing::{self, Wants};
 use crate::rules::Rule;
 use crate::session_config::{self, SessionSpace};
+use crate::set_config::{self, Sets};
 use crate::tables::{Acl, Attached, Compiled, Direction, NotCompiled};
 
 /// Lists at most.
@@ -39,6 +41,7 @@ pub(crate) struct Lists {
     /// Interfaces whose fragments are reassembled virtually for lists.
     pub reassembled: BTreeSet<InterfaceId>,
     pub room: SessionSpace,
+    pub sets: Sets,
 }
 
 /// The lists of some interfaces, as numbers and as compiled.
@@ -65,6 +68,7 @@ impl Lists {
             reassembles: false,
             reassembled: BTreeSet::new(),
             room: SessionSpace::default(),
+            sets: Sets::default(),
         }
     }
 
@@ -216,7 +220,14 @@ impl Lists {
     /// Why a change cannot be.
     fn check(&self, engine: &Engine, change: &Change) -> Result<(), Refusal> {
         match change {
-            Change::Put(index, _) => {
+            Change::Put(index, acl) => {
+                let is_known = |set: &Arc<NamedSet>| {
+                    self.sets.get(&set.name).is_some_and(|known| Arc::ptr_eq(known, set))
+                };
+                if let Some(set) = acl.sets.iter().find(|set| !is_known(set)) {
+                    let what = format!("set {} was deleted meanwhile", set.name);
+                    return Err(Refusal::new(what).remedy("make it again"));
+                }
                 if !self.acls.contains_key(index) && self.acls.len() >= LISTS_MAX {
                     return Err(Refusal::new(format!(
                         "there are {LISTS_MAX} access lists already"
@@ -384,7 +395,9 @@ pub(crate) fn apply(
         }
         forget_unused(lists);
         Ok(())
-    })
+    })?;
+    set_config::delete_unused(engine);
+    Ok(())
 }
 
 /// Sets of lists that no interface has any more.
@@ -406,7 +419,16 @@ pub(crate) fn delete(engine: &mut Engine, index: u32) -> Result<(), Refusal> {
         }
         lists.acls.remove(&index);
         Ok(())
-    })
+    })?;
+    set_config::delete_unused(engine);
+    Ok(())
+}
+
+/// A list of rules that ask sets which there are.
+pub(crate) fn acl(engine: &Engine, tag: String, rules: Vec<Rule>) -> Result<Acl, Refusal> {
+    let sets = engine.get::<Lists>().map(|lists| &lists.sets);
+    Acl::new(tag, rules, |name| sets?.get(name).cloned())
+        .map_err(|what| Refusal::new(what).remedy("`show acl-plugin sets`"))
 }
 
 /// The list that is left when only its first rules stay, with others behind them.
@@ -423,12 +445,12 @@ pub(crate) fn continued(
         Refusal::new(format!("access list {index} has {count} rules, fewer than {from}"))
             .remedy("`from` is the number of rules that stay")
     })?;
-    let rules: Vec<Rule> = kept.iter().copied().chain(more).collect();
+    let rules: Vec<Rule> = kept.iter().cloned().chain(more).collect();
     if rules.is_empty() {
         return Err(Refusal::new(format!("access list {index} would have no rule left"))
             .remedy(format!("delete acl-plugin acl index {index}")));
     }
-    Ok(Acl::new(acl.tag.clone(), rules))
+    self::acl(engine, acl.tag.clone(), rules)
 }
 
 /// The sequence number of a list that is attached without one: behind all others.
@@ -481,6 +503,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
             }
             lists.published.sessions.set_epoch(id, 0);
             lists.reassembled.remove(&id);
+            lists.sets.forget_interface(id);
             forget_unused(lists);
         }),
         InterfaceChange::Input => engine.with(|engine, lists: &mut Lists| {

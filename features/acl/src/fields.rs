@@ -1,17 +1,19 @@
 //! What lists look at in a packet.
 
-use quiver_classifier::{Classified, Key, field};
+use quiver_classifier::{Key, field};
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::ip6::extension;
 use quiver_wire::upper::{Upper, UpperBad};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, TcpHeader};
+
+use crate::named_set::InSets;
 
 /// A bit of [`Key::fields`] that no rule has: the upper layer's header is cut off, or hides behind
 /// the edge of a fragment (RFC 1858 §3, RFC 3128).
 pub(crate) const CUT: u32 = 1 << 25;
 
 /// A family whose packets are filtered.
-pub(crate) trait Filtered: IpFamily<Address: Classified> {
+pub(crate) trait Filtered: IpFamily<Address: InSets> {
     /// The fields of the packet that `bytes` begin with; `noted` is what virtual reassembly knows
     /// of a fragment. None if there is no whole header.
     fn key(bytes: &[u8], noted: Option<Upper>, later: u32) -> Option<Key<Self::Address>>;

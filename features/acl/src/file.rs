@@ -6,6 +6,7 @@ use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::IpPrefix;
 use serde_json::Value;
 
+use crate::named_set::Role;
 use crate::rules::{Action, Given, PROTOCOLS, Range, Rule};
 
 /// Mistakes that a refusal lists.
@@ -24,21 +25,38 @@ pub(crate) enum Mistakes {
 
 /// Read the rules of a file.
 pub(crate) fn read(file: impl Read, rules_max: usize) -> Result<Vec<Rule>, Mistakes> {
+    parse(&text_of(file)?, rules_max)
+}
+
+/// The text of a file.
+pub(crate) fn text_of(file: impl Read) -> Result<String, Mistakes> {
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
     match read {
-        Err(error) => return Err(Mistakes::Unreadable(error.to_string())),
+        Err(error) => Err(Mistakes::Unreadable(error.to_string())),
         Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => {
-            return Err(Mistakes::Unreadable(format!("it is larger than {FILE_BYTES_MAX} bytes")));
+            Err(Mistakes::Unreadable(format!("it is larger than {FILE_BYTES_MAX} bytes")))
         }
-        Ok(_) => {}
+        Ok(_) => Ok(text),
     }
-    parse(&text, rules_max)
 }
 
 /// The rules of a text.
 pub(crate) fn parse(text: &str, rules_max: usize) -> Result<Vec<Rule>, Mistakes> {
-    let (mut rules, mut first, mut more) = (Vec::new(), Vec::new(), 0);
+    lines(text, rules_max, "rules", |line| match line.starts_with('{') {
+        true => of_json(line),
+        false => of_words(line),
+    })
+}
+
+/// What each line of a text says, as `of_line` reads it: at most `most` of what it calls `what`.
+pub(crate) fn lines<T>(
+    text: &str,
+    most: usize,
+    what: &str,
+    of_line: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, Mistakes> {
+    let (mut all, mut first, mut more) = (Vec::new(), Vec::new(), 0);
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();
         let line = line.strip_suffix(',').unwrap_or(line).trim_end();
@@ -46,20 +64,16 @@ pub(crate) fn parse(text: &str, rules_max: usize) -> Result<Vec<Rule>, Mistakes>
         if line.is_empty() || line.starts_with('#') || line == "[" || line == "]" {
             continue;
         }
-        let rule = match line.starts_with('{') {
-            true => of_json(line),
-            false => of_words(line),
-        };
-        match rule {
-            Ok(_) if rules.len() >= rules_max => {
-                return Err(Mistakes::Unreadable(format!("it has more than {rules_max} rules")));
+        match of_line(line) {
+            Ok(_) if all.len() >= most => {
+                return Err(Mistakes::Unreadable(format!("it has more than {most} {what}")));
             }
-            Ok(rule) => rules.push(rule),
+            Ok(one) => all.push(one),
             Err(what) if first.len() < MISTAKES_LISTED_MAX => first.push((number, what)),
             Err(_) => more += 1,
         }
     }
-    if first.is_empty() { Ok(rules) } else { Err(Mistakes::Lines { first, more }) }
+    if first.is_empty() { Ok(all) } else { Err(Mistakes::Lines { first, more }) }
 }
 
 fn of_words(line: &str) -> Result<Rule, String> {
@@ -114,10 +128,16 @@ fn of_json(line: &str) -> Result<Rule, String> {
 
 /// Set the field that a word names.
 fn field(given: &mut Given, word: &str, value: Option<&str>) -> Result<(), String> {
-    if !["src", "dst", "proto", "sport", "dport", "tcpflags", "mask", "dscp"].contains(&word) {
+    const WORDS: [&str; 8] = ["src", "dst", "proto", "sport", "dport", "tcpflags", "mask", "dscp"];
+    let role = Role::ALL.into_iter().find(|role| role.word() == word);
+    if !WORDS.contains(&word) && role.is_none() {
         return Err(format!("'{word}' is no word of a rule"));
     }
     let value = value.ok_or_else(|| format!("'{word}' has no value"))?;
+    if let Some(role) = role {
+        given.sets[role as usize] = Some(value.into());
+        return Ok(());
+    }
     let wrong = || format!("'{word} {value}' makes no sense");
     match word {
         "src" => given.source = Some(prefix(value).ok_or_else(wrong)?),
@@ -132,7 +152,7 @@ fn field(given: &mut Given, word: &str, value: Option<&str>) -> Result<(), Strin
     Ok(())
 }
 
-fn prefix(text: &str) -> Option<IpPrefix> {
+pub(crate) fn prefix(text: &str) -> Option<IpPrefix> {
     let (address, length) = text.split_once('/')?;
     let address: std::net::IpAddr = address.parse().ok()?;
     let length: u8 = length.parse().ok()?;
@@ -145,7 +165,7 @@ fn protocol(text: &str) -> Option<u8> {
     known.map(|(_, protocol)| protocol.0).or_else(|| text.parse().ok())
 }
 
-fn range(text: &str) -> Option<Range> {
+pub(crate) fn range(text: &str) -> Option<Range> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     Some((from.parse().ok()?, to.parse().ok()?))
 }
@@ -170,9 +190,11 @@ mod tests {
             {\"action\": \"permit\", \"src\": \"10.0.0.0/8\", \"proto\": 6, \"dport\": \"80-443\", \
              \"tcpflags\": 2, \"mask\": 18},\n\
             ]\n\n\
-            deny ipv6 # the rest";
+            deny ipv6 # the rest\n\
+            permit proto udp src-set a dport-set b";
         let rules = parse(text, 10).expect("reads");
-        assert_eq!(rules.len(), 3);
+        assert_eq!(rules.len(), 4);
+        assert_eq!(rules[3].to_string(), "permit proto udp src-set a dport-set b");
         assert_eq!(rules[0], rules[1]);
         assert_eq!(rules[2].to_string(), "deny ipv6");
     }

@@ -258,7 +258,7 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         match F::key(bytes, noted(packet), state.later) {
             Some(key) => {
                 let length = (length - whole + bytes.len()) as u32;
-                Key { owner, length, ..key }
+                Key { owner, length, rx: packet.rx.index() as u32, ..key }
             }
             // Without a length: see `resolve`.
             None => Key { owner, ..Key::default() },

@@ -8,12 +8,17 @@ mod fields;
 mod file;
 mod filter;
 mod icmp;
+mod named_set;
 mod placing;
 mod rules;
 mod session;
 mod session_commands;
 mod session_config;
 mod session_shows;
+mod set_commands;
+mod set_config;
+mod set_file;
+mod set_shows;
 mod shows;
 mod slow_path;
 mod startup;
@@ -52,17 +57,27 @@ pub fn register(registry: &mut Registry) {
             registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
         }
     }
+    set_commands::register(registry);
+    set_shows::register(registry);
     commands::register(registry);
     shows::register(registry);
     session_commands::register(registry);
     session_shows::register(registry);
     registry.running_config(order::RESOURCES, session_commands::write_table);
+    registry.running_config_in_slices(order::RESOURCES, set_commands::write_sets);
     registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
+    registry
+        .running_config_in_slices(order::FEATURES, by_interface(set_commands::write_interfaces));
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
     registry.running_config(order::FEATURES, commands::write_settings);
     registry.running_config(order::LIMITS, session_commands::write_settings);
     registry.on_start(move |engine| {
         engine.insert(Lists::new(attached, workers));
         engine.on_interface_change(config::follow_interface);
+        engine.on_turn(|engine| {
+            if let Some(lists) = engine.get_mut::<Lists>() {
+                lists.sets.collect();
+            }
+        });
     });
 }

@@ -1,11 +1,14 @@
 //! Rules as operators write them.
 
 use std::fmt;
+use std::sync::Arc;
 
-use quiver_classifier::{Classified, PortRange, Rule as Compiled, field};
+use quiver_classifier::{Classified, PortRange, Rule as Compiled, SETS_OF_RULE_MAX, field};
 use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::{Address, IpPrefix, Prefix};
 use quiver_wire::IpProtocol;
+
+use crate::named_set::{Kind, Role};
 
 /// Protocols that have a word.
 pub(crate) const PROTOCOLS: [(&str, IpProtocol); 4] = [
@@ -53,6 +56,9 @@ impl Action {
 /// A range of ports, or of ICMP types or codes, as it was given.
 pub(crate) type Range = (u64, u64);
 
+/// The names of the sets that a rule asks, by [`Role`].
+pub(crate) type SetNames = [Option<Arc<str>>; SETS_OF_RULE_MAX];
+
 /// A rule's fields as they were given; what is left out does not matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
@@ -67,10 +73,11 @@ pub(crate) struct Given {
     pub tcp_mask: Option<u8>,
     pub dscp: Option<u8>,
     pub fragment: bool,
+    pub sets: SetNames,
 }
 
 /// A rule that makes sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rule {
     pub action: Action,
     /// `None`: both families.
@@ -84,6 +91,8 @@ pub(crate) struct Rule {
     tcp_flags: Option<(u8, u8)>,
     dscp: Option<u8>,
     fragment: bool,
+    /// None where it asks no set.
+    sets: Option<Box<SetNames>>,
 }
 
 fn family_of(prefix: &IpPrefix) -> Family {
@@ -109,6 +118,7 @@ impl Rule {
             }
         }
         let (source_ports, destination_ports) = ports(&given)?;
+        check_sets(&given)?;
         if given.tcp_mask.is_some() != given.tcp_flags.is_some() {
             return Err("tcpflags and mask belong together".to_owned());
         }
@@ -120,7 +130,9 @@ impl Rule {
             return Err(format!("a DSCP is at most {DSCP_MAX}"));
         }
         let not_all = |prefix: &IpPrefix| !is_all(prefix);
+        let asks = given.sets.iter().any(Option::is_some);
         Ok(Rule {
+            sets: asks.then(|| Box::new(given.sets)),
             action,
             family,
             source: given.source.filter(not_all),
@@ -139,10 +151,27 @@ impl Rule {
         self.source_ports != PortRange::ALL
             || self.destination_ports != PortRange::ALL
             || self.tcp_flags.is_some()
+            || self.asks_ports()
     }
 
-    /// As a classifier of family `A` compares it; none if it can match no packet of that family.
-    pub fn compiled<A: Classified>(&self, number: u32) -> Option<Compiled<A>> {
+    /// Does it look for a port in a set?
+    fn asks_ports(&self) -> bool {
+        self.sets().any(|(role, _)| role.kind() == Kind::Ports)
+    }
+
+    /// The sets that it asks, by name.
+    pub fn sets(&self) -> impl Iterator<Item = (Role, &Arc<str>)> {
+        let names = self.sets.iter().flat_map(|names| Role::ALL.into_iter().zip(&**names));
+        names.filter_map(|(role, name)| Some((role, name.as_ref()?)))
+    }
+
+    /// As a classifier of family `A` compares it, with the numbers of the sets that it asks; none if
+    /// it can match no packet of that family.
+    pub fn compiled<A: Classified>(
+        &self,
+        number: u32,
+        sets: [u16; SETS_OF_RULE_MAX],
+    ) -> Option<Compiled<A>> {
         let is_ip6 = A::BITS == 128;
         if self.family.is_some_and(|family| (family == Family::Ip6) != is_ip6) {
             return None;
@@ -166,7 +195,12 @@ impl Rule {
             value |= u32::from(flags) << field::TCP_FLAGS_SHIFT;
             mask |= u32::from(of) << field::TCP_FLAGS_SHIFT;
         }
+        if self.asks_ports() {
+            value |= field::UPPER;
+            mask |= field::UPPER;
+        }
         Some(Compiled {
+            sets,
             source: prefix_of(self.source),
             destination: prefix_of(self.destination),
             source_ports: self.source_ports,
@@ -185,6 +219,16 @@ fn prefix_of<A: Address>(prefix: Option<IpPrefix>) -> Prefix<A> {
         None => return Prefix::ALL,
     };
     A::from_ip(address).map_or(Prefix::ALL, |address| Prefix::new(address, length))
+}
+
+/// Port sets are for protocols that have ports.
+fn check_sets(given: &Given) -> Result<(), String> {
+    let is_port = |role: &Role| role.kind() == Kind::Ports && given.sets[*role as usize].is_some();
+    let Some(role) = Role::ALL.into_iter().find(is_port) else { return Ok(()) };
+    match given.protocol {
+        Some(protocol) if IpProtocol(protocol).has_ports() => Ok(()),
+        _ => Err(format!("{} needs proto tcp, udp or another one with ports", role.word())),
+    }
 }
 
 fn ports(given: &Given) -> Result<(PortRange, PortRange), String> {
@@ -243,6 +287,9 @@ impl fmt::Display for Rule {
                 PortRange { from, to } => write!(f, " {word} {from}-{to}")?,
             }
         }
+        for (role, name) in self.sets() {
+            write!(f, " {} {name}", role.word())?;
+        }
         if let Some((value, mask)) = self.tcp_flags {
             write!(f, " tcpflags {value} mask {mask}")?;
         }
@@ -255,11 +302,21 @@ impl fmt::Display for Rule {
 
 #[cfg(test)]
 mod tests {
+    use quiver_classifier::NO_SET;
+
     use super::*;
+
+    const NONE: [u16; SETS_OF_RULE_MAX] = [NO_SET; SETS_OF_RULE_MAX];
 
     fn prefix(text: &str) -> Option<IpPrefix> {
         let (address, length) = text.split_once('/')?;
         Some(IpPrefix::new(address.parse().ok()?, length.parse().ok()?))
+    }
+
+    fn set(role: Role) -> SetNames {
+        let mut sets = SetNames::default();
+        sets[role as usize] = Some("name".into());
+        sets
     }
 
     #[test]
@@ -278,6 +335,8 @@ mod tests {
             (Given { protocol: tcp, tcp_flags: Some(2), ..given() }, "together"),
             (Given { tcp_flags: Some(2), tcp_mask: Some(2), ..given() }, "proto tcp"),
             (Given { dscp: Some(64), ..given() }, "63"),
+            (Given { sets: set(Role::SourcePort), ..given() }, "sport-set needs"),
+            (Given { protocol: Some(1), sets: set(Role::DestinationPort), ..given() }, "needs"),
         ] {
             let refused = Rule::new(Action::Permit, given.clone()).expect_err("refused");
             assert!(refused.contains(what), "{given:?}: {refused}");
@@ -297,15 +356,20 @@ mod tests {
         let rule = Rule::new(Action::Deny, given).expect("makes sense");
         let words = "deny src 10.0.0.0/8 proto tcp dport 80-443 tcpflags 2 mask 2";
         assert_eq!(rule.to_string(), words);
-        assert!(rule.compiled::<u128>(0).is_none());
+        assert!(rule.compiled::<u128>(0, NONE).is_none());
     }
 
     #[test]
     fn a_rule_without_a_family_is_of_both() {
         let rule = Rule::new(Action::Permit, Given::default()).expect("makes sense");
-        assert!(rule.compiled::<u32>(0).is_some() && rule.compiled::<u128>(0).is_some());
+        assert!(
+            rule.compiled::<u32>(0, NONE).is_some() && rule.compiled::<u128>(0, NONE).is_some()
+        );
         let given = Given { family: Some(Family::Ip6), ..Given::default() };
         let rule = Rule::new(Action::Permit, given).expect("makes sense");
-        assert_eq!((rule.compiled::<u32>(0), rule.to_string()), (None, "permit ipv6".to_owned()));
+        assert_eq!(
+            (rule.compiled::<u32>(0, NONE), rule.to_string()),
+            (None, "permit ipv6".to_owned())
+        );
     }
 }

@@ -64,6 +64,8 @@ impl Flags {
     const HIGH_BEGAN: u32 = 1;
     /// The list filters what the interface sends.
     const OUTPUT: u32 = 2;
+    /// Above this bit stands the number of the interface that received the first packet.
+    const RECEIVER_SHIFT: u32 = 2;
 }
 
 /// Which timeout holds for a session.
@@ -157,6 +159,8 @@ pub(crate) struct NewSession {
     pub fields: u32,
     /// The direction that the list filters.
     pub direction: Direction,
+    /// The interface that received the first packet.
+    pub rx: u32,
     pub epoch: u32,
     pub now_s: u32,
 }
@@ -168,6 +172,7 @@ impl NewSession {
         if self.direction == Direction::Output {
             flags |= Flags::OUTPUT;
         }
+        flags |= self.rx << Flags::RECEIVER_SHIFT;
         let is_tcp = self.fields & field::PROTOCOL == u32::from(IpProtocol::TCP.0);
         let tcp = match is_tcp {
             true => Tcp::default().after(Sender::InToOut, tcp_flags(self.fields)),
@@ -251,6 +256,7 @@ impl Session<'_> {
             destination_port: ports.1,
             fields: self.word(MADE) as u32,
             length: 0,
+            rx: self.flags().0 >> Flags::RECEIVER_SHIFT,
             owner: self.interface(),
         }
     }
@@ -358,13 +364,14 @@ mod tests {
             prop_assert_ne!(key, flow.key(interface + 1).0);
             let words = NewSession {
                 key, is_high: one, fields: protocol.into(), direction: Direction::Output,
-                epoch: 3, now_s: 7,
+                rx: 8191, epoch: 3, now_s: 7,
             }.words().map(AtomicU64::new);
             let session = Session(&words);
             prop_assert_eq!(session.key(), key);
             prop_assert_eq!((session.epoch(), session.seen_s()), (3, 7));
             prop_assert_eq!(session.direction(), Direction::Output);
             prop_assert_eq!(session.interface(), interface);
+            prop_assert_eq!(session.first_packet::<u128>().rx, 8191);
             let ends = session.ends();
             prop_assert_eq!(ends[0], (IpAddr::V6(Ipv6Addr::from_bits(source)), ports.0));
             prop_assert_eq!(ends[1], (IpAddr::V6(Ipv6Addr::from_bits(destination)), ports.1));
@@ -383,8 +390,8 @@ mod tests {
     fn a_connection_that_is_over_is_opened_again_only_by_the_end_that_began_it() {
         let (key, is_high) = flow((1000, 80), 6).key(1);
         let fields = 6 | u32::from(flag::SYN) << field::TCP_FLAGS_SHIFT;
-        let new =
-            NewSession { key, is_high, fields, direction: Direction::Input, epoch: 1, now_s: 1 };
+        let direction = Direction::Input;
+        let new = NewSession { key, is_high, fields, direction, rx: 1, epoch: 1, now_s: 1 };
         let words = new.words().map(AtomicU64::new);
         let session = Session(&words);
         assert!(session.is_opening());

@@ -94,7 +94,8 @@ impl SlowPath {
         let bytes = place.bytes::<F>(&self.attached, packet).ok_or(AclDrop::Malformed)?;
         let noted = noted(packet);
         let key = F::key(bytes, noted, 0).ok_or(AclDrop::Malformed)?;
-        let key = Key { owner: interface.index() as u32, ..key };
+        let rx = packet.rx.index() as u32;
+        let key = Key { owner: interface.index() as u32, rx, ..key };
         // The epoch first: with a new one, the lists are new, too.
         let epoch = self.attached.sessions.epoch(key.owner);
         let mut found = [PASS];
@@ -111,6 +112,7 @@ impl SlowPath {
             is_high,
             fields: key.fields,
             direction,
+            rx,
             epoch,
             now_s: (cx.now_ns / 1_000_000_000) as u32,
         };

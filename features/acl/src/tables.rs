@@ -1,9 +1,12 @@
 //! What workers read: the compiled lists of each interface, in and out.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use quiver_classifier::{BuildError, Classified, Classifier, Key, NONE, RULES_MAX};
+use quiver_classifier::{
+    BuildError, Classifier, Key, Members, NO_SET, NONE, RULES_MAX, SETS_OF_RULE_MAX,
+};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::counters::{Count, INTERFACES_MAX};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
@@ -11,6 +14,7 @@ use quiver_core::{InterfaceId, WorkerId};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::fields::{CUT, Filtered};
+use crate::named_set::{Asked, InSets, NamedSet, Role};
 use crate::rules::{Action, Rule};
 use crate::stateful::Sessions;
 
@@ -77,12 +81,41 @@ impl Counts {
 pub(crate) struct Acl {
     pub tag: String,
     pub rules: Vec<Rule>,
+    /// The sets that rules ask.
+    pub sets: Vec<Arc<NamedSet>>,
     pub counts: OnceLock<Counts>,
 }
 
 impl Acl {
-    pub fn new(tag: String, rules: Vec<Rule>) -> Acl {
-        Acl { tag, rules, counts: OnceLock::new() }
+    /// A list whose rules ask the sets that `named` knows. The error is a sentence.
+    pub fn new(
+        tag: String,
+        rules: Vec<Rule>,
+        named: impl Fn(&str) -> Option<Arc<NamedSet>>,
+    ) -> Result<Acl, String> {
+        let mut sets: BTreeMap<&str, Arc<NamedSet>> = BTreeMap::new();
+        for (rule, place) in rules.iter().zip(0..) {
+            for (role, name) in rule.sets() {
+                let set = match sets.get(&**name) {
+                    Some(set) => set.clone(),
+                    None => named(name).ok_or_else(|| {
+                        format!("rule {place}: there is no {} '{name}'", role.kind().word())
+                    })?,
+                };
+                if set.kind() != role.kind() {
+                    let (has, wants) = (set.kind().elements(), role.kind().elements());
+                    let word = role.word();
+                    return Err(format!("rule {place}: {word} {name} has {has}, not {wants}"));
+                }
+                sets.insert(name, set);
+            }
+        }
+        let sets = sets.into_values().collect();
+        Ok(Acl { tag, rules, sets, counts: OnceLock::new() })
+    }
+
+    fn set(&self, name: &str) -> Option<&Arc<NamedSet>> {
+        self.sets.iter().find(|set| set.name == name)
     }
 
     /// Count from now on.
@@ -123,26 +156,19 @@ impl Compiled {
             starts.push(start);
             start += list.rules.len() as u32;
         }
-        let rules = || lists.iter().flat_map(|list| &list.rules).zip(0..);
-        fn of<'r, A: Classified>(
-            rules: impl Iterator<Item = (&'r Rule, u32)>,
-        ) -> Result<Classifier<A>, NotCompiled> {
-            let number = |place: u32, rule: &Rule| {
-                place << 2
-                    | match rule.action {
-                        Action::Permit => 0,
-                        Action::Deny => DENY,
-                        Action::Reflect => REFLECT,
-                    }
-            };
-            let compiled = rules.filter_map(|(rule, place)| rule.compiled(number(place, rule)));
-            Classifier::new(&compiled.collect::<Vec<_>>()).map_err(NotCompiled::Build)
-        }
-        let reflects = rules().any(|(rule, _)| rule.action == Action::Reflect);
+        let rules =
+            || lists.iter().flat_map(|list| list.rules.iter().map(move |rule| (&**list, rule)));
+        let mut asked = Vec::new();
+        let sets: Vec<[u16; SETS_OF_RULE_MAX]> = match lists.iter().all(|list| list.sets.is_empty())
+        {
+            true => Vec::new(),
+            false => rules().map(|(list, rule)| numbers(&mut asked, list, rule)).collect(),
+        };
+        let reflects = rules().any(|(_, rule)| rule.action == Action::Reflect);
         Ok(Compiled {
-            ip4: of(rules())?,
-            ip6: of(rules())?,
-            looks_at_upper: reflects || rules().any(|(rule, _)| rule.looks_at_upper()),
+            ip4: classifier(rules(), &sets, &asked)?,
+            ip6: classifier(rules(), &sets, &asked)?,
+            looks_at_upper: reflects || rules().any(|(_, rule)| rule.looks_at_upper()),
             reflects,
             starts,
             lists,
@@ -176,6 +202,50 @@ impl Compiled {
             }
         }
     }
+}
+
+/// The numbers of the sets that a rule asks, by role; those that are new join `asked`.
+fn numbers(asked: &mut Vec<Arc<Asked>>, list: &Acl, rule: &Rule) -> [u16; SETS_OF_RULE_MAX] {
+    let mut numbers = [NO_SET; SETS_OF_RULE_MAX];
+    let mut number_of = |role: Role, set: &Arc<NamedSet>| {
+        let is_it = |asked: &Arc<Asked>| asked.role == role && Arc::ptr_eq(&asked.set, set);
+        let known = asked.iter().position(is_it);
+        let number = known.unwrap_or_else(|| {
+            asked.push(Arc::new(Asked { role, set: set.clone() }));
+            asked.len() - 1
+        });
+        u16::try_from(number).unwrap_or(NO_SET - 1)
+    };
+    for (role, name) in rule.sets() {
+        if let Some(set) = list.set(name) {
+            numbers[role as usize] = number_of(role, set);
+        }
+    }
+    numbers
+}
+
+/// Compile the rules of a family; `sets` are the numbers of the sets that each asks, of which there
+/// are none where no rule asks any.
+fn classifier<'r, A: InSets>(
+    rules: impl Iterator<Item = (&'r Acl, &'r Rule)>,
+    sets: &[[u16; SETS_OF_RULE_MAX]],
+    asked: &[Arc<Asked>],
+) -> Result<Classifier<A>, NotCompiled> {
+    let number = |place: u32, rule: &Rule| {
+        place << 2
+            | match rule.action {
+                Action::Permit => 0,
+                Action::Deny => DENY,
+                Action::Reflect => REFLECT,
+            }
+    };
+    let compiled = rules.zip(0..).filter_map(|((_, rule), place)| {
+        let sets = sets.get(place as usize).copied();
+        rule.compiled(number(place, rule), sets.unwrap_or([NO_SET; SETS_OF_RULE_MAX]))
+    });
+    let asked = asked.iter().map(|asked| asked.clone() as Arc<dyn Members<A>>);
+    Classifier::with_sets(&compiled.collect::<Vec<_>>(), asked.collect())
+        .map_err(NotCompiled::Build)
 }
 
 /// A family's part of a [`Compiled`].

@@ -3,6 +3,8 @@
 mod any_flows;
 mod any_lists;
 mod any_packets;
+mod any_sets;
 mod commands;
 mod golden;
 mod sessions;
+mod sets;
