@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
 
@@ -31,6 +31,40 @@ PLAN = {4: ("20.0.0.0", "198.18.0.0"), 6: ("2001:db8:a::", "2001:db8:b::")}
 
 
 @dataclass(frozen=True)
+class Sets:
+    """Named sets, with their elements: those of the last command that changed them."""
+
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+    ports: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def quiver(self, folder: Path) -> str:
+        """The commands that make them: most elements by one command each, a set by a file."""
+        lines = [f"set acl-plugin set {name} addresses" for name in self.addresses]
+        lines += [f"set acl-plugin set {name} ports" for name in self.ports]
+        for name, prefixes in self.addresses.items():
+            if name.endswith("0"):
+                (folder / name).write_text("\n".join(prefixes))
+                lines.append(f"set acl-plugin set-file {name} {folder / name}")
+                continue
+            lines += [f"set acl-plugin address-set {name} add {one}" for one in prefixes]
+        for name, ports in self.ports.items():
+            lines += [f"set acl-plugin port-set {name} add {first}-{last}" for first, last in ports]
+        return "".join(f"{line}\n" for line in lines)
+
+    def nft(self, family: int) -> str:
+        """The same in a table of nftables."""
+        text = ""
+        for name, prefixes in self.addresses.items():
+            elements = f"elements = {{ {', '.join(prefixes)} }}" if prefixes else ""
+            text += f"set {name} {{ type ipv{family}_addr; flags interval; auto-merge; {elements} }}\n"
+        for name, ports in self.ports.items():
+            ranges = ", ".join(f"{first}-{last}" if first < last else str(first) for first, last in ports)
+            elements = f"elements = {{ {ranges} }}" if ranges else ""
+            text += f"set {name} {{ type inet_service; flags interval; {elements} }}\n"
+        return text
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule as both have it."""
 
@@ -42,6 +76,8 @@ class Rule:
     ports: tuple[int, int] | None
     flags: tuple[int, int] | None
     dscp: int | None
+    #: The set of addresses or ports that a word of the router looks in.
+    sets: tuple[tuple[str, str], ...] = ()
 
     def quiver(self, family: int) -> str:
         """In the words of the router."""
@@ -53,6 +89,7 @@ class Rule:
             words += [f"{word} {ports[0]}-{ports[1]}"] if ports else []
         words += [f"tcpflags {self.flags[0]} mask {self.flags[1]}"] if self.flags else []
         words += [f"dscp {self.dscp}"] if self.dscp is not None else []
+        words += [f"{word} {name}" for word, name in self.sets]
         return " ".join(words)
 
     def nft(self, family: int) -> str:
@@ -70,6 +107,9 @@ class Rule:
             )
             words += [f"{name} {word} {values}"] if ports else []
         words += [f"tcp flags & {self.flags[1]} == {self.flags[0]}"] if self.flags else []
+        places = {"src-set": f"{ip} saddr", "dst-set": f"{ip} daddr"}
+        places |= {"sport-set": f"{name} sport", "dport-set": f"{name} dport"}
+        words += [f"{places[word]} @{of}" for word, of in self.sets]
         return " ".join([*words, "accept" if self.permits else "drop"])
 
 
@@ -170,7 +210,9 @@ def write(file: Path, family: int, packets: list[bytes], mac: str) -> None:
             out.write(struct.pack("<IIII", 0, 0, length, length) + ethernet + one)
 
 
-def through_linux(family: int, rules: list[Rule], packets: list[bytes], folder: Path) -> list[int]:
+def through_linux(
+    family: int, rules: list[Rule], sets: Sets, packets: list[bytes], folder: Path
+) -> list[int]:
     """The numbers of the packets that nftables lets pass."""
     host = Namespace("nft")
     try:
@@ -193,7 +235,9 @@ def through_linux(family: int, rules: list[Rule], packets: list[bytes], folder: 
             host.ip("-6", "route", "add", "default", "via", "fd00:2::2")
             lines = "\n".join(one.nft(family) for one in rules)
             chain = f"type filter hook forward priority 0; policy drop;\n{lines}"
-            host.run("nft", "-f", "-", stdin=f"table inet t {{\nchain f {{\n{chain}\n}}\n}}\n")
+            host.run(
+                "nft", "-f", "-", stdin=f"table inet t {{\n{sets.nft(family)}chain f {{\n{chain}\n}}\n}}\n"
+            )
             write(taken, family, packets, host.mac("in0"))
             replay.communicate("go\n", timeout=300)
         assert replay.returncode == 0
@@ -202,7 +246,9 @@ def through_linux(family: int, rules: list[Rule], packets: list[bytes], folder: 
         host.remove()
 
 
-def through_quiver(family: int, rules: list[Rule], packets: list[bytes], folder: Path) -> list[int]:
+def through_quiver(
+    family: int, rules: list[Rule], sets: Sets, packets: list[bytes], folder: Path
+) -> list[int]:
     """The numbers of the packets that the router lets pass."""
     listed, taken, left = folder / "list.rules", folder / "in.pcap", folder / "out.pcap"
     listed.write_text("\n".join(one.quiver(family) for one in rules))
@@ -221,6 +267,7 @@ def through_quiver(family: int, rules: list[Rule], packets: list[bytes], folder:
             "ip route add 0.0.0.0/0 via 10.9.2.2\n"
             "ip route add ::/0 via fd00:2::2\n"
             "set acl-plugin l4-match-nonfirst-fragment 0\n"
+            f"{sets.quiver(folder)}"
             f"set acl-plugin acl-file index 1 {listed}\n"
             "set acl-plugin interface pcap0 input acl 1\n"
             "set interface state pcap1 up\n"
@@ -243,21 +290,81 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+def check_verdicts(
+    family: int, rules: list[Rule], sets: Sets, packets: dict[int, bytes], folder: Path
+) -> None:
+    """Both let the same packets pass."""
+    # What a router or Linux sends by itself has other numbers.
+    expected, found = (
+        [
+            number
+            for number in through(family, rules, sets, list(packets.values()), folder)
+            if number in packets
+        ]
+        for through in (through_linux, through_quiver)
+    )
+    assert len(packets) // 10 < len(expected) < len(packets) * 9 // 10
+    different = sorted(set(expected) ^ set(found))[:10]
+    assert not different, [(packets[number].hex(), number in set(found)) for number in different]
+    assert len(found) == len(expected)
+
+
 @pytest.mark.parametrize(("family", "fragments"), [(4, 0.05), (6, 0.0)], ids=["IPv4", "IPv6"])
 def test_every_packet_has_the_verdict_of_nftables(family: int, fragments: float, folder: Path) -> None:
     dice = random.Random(20 + family)
     rules = [rule(dice, family) for _ in range(RULES)]
     numbers = range(FIRST, FIRST + PACKETS)
     packets = {number: packet(dice, family, number, fragments) for number in numbers}
-    # What a router or Linux sends by itself has other numbers.
-    expected, found = (
-        [number for number in through(family, rules, list(packets.values()), folder) if number in numbers]
-        for through in (through_linux, through_quiver)
+    check_verdicts(family, rules, Sets(), packets, folder)
+
+
+def named_sets(dice: random.Random, family: int) -> Sets:
+    """Sets of a few elements each, one of them empty."""
+    addresses = {}
+    for side in (0, 1):
+        for number in range(4):
+            found = {prefix(dice, family, side) for _ in range(dice.randrange(3, 9))} - {None}
+            addresses[f"nets{side}{number}"] = sorted(str(one) for one in found)
+    ports = {"ports0": [(0, 0), (2, 3), (9, 12)], "ports1": [(1, 7)], "ports2": []}
+    return Sets(addresses, ports)
+
+
+def rule_with_sets(dice: random.Random, family: int, sets: Sets) -> Rule:
+    """Any rule that asks sets, beside what other rules look at."""
+    plain = rule(dice, family)
+    protocol = dice.choice([TCP, UDP, plain.protocol])
+    words = []
+    for side, word in enumerate(("src-set", "dst-set")):
+        if dice.random() < 0.6:
+            words.append((word, f"nets{side}{dice.randrange(4)}"))
+    if protocol in (TCP, UDP):
+        words += [
+            (word, dice.choice(list(sets.ports))) for word in ("sport-set", "dport-set")[dice.randrange(3) :]
+        ]
+    return Rule(
+        permits=plain.permits,
+        source=plain.source if dice.random() < 0.2 else None,
+        destination=plain.destination if dice.random() < 0.2 else None,
+        protocol=protocol,
+        source_ports=None,
+        ports=None,
+        flags=None,
+        dscp=plain.dscp,
+        sets=tuple(words),
     )
-    assert PACKETS // 10 < len(expected) < PACKETS * 9 // 10
-    different = sorted(set(expected) ^ set(found))[:10]
-    assert not different, [(packets[number].hex(), number in set(found)) for number in different]
-    assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
+def test_every_packet_has_the_verdict_of_nftables_with_named_sets(family: int, folder: Path) -> None:
+    dice = random.Random(40 + family)
+    sets = named_sets(dice, family)
+    # Many that match little, so that not the first rules decide all.
+    rules = [rule(dice, family) for _ in range(RULES // 3)]
+    rules += [rule_with_sets(dice, family, sets) for _ in range(RULES // 3)]
+    dice.shuffle(rules)
+    numbers = range(FIRST, FIRST + PACKETS // 4)
+    packets = {number: packet(dice, family, number, 0) for number in numbers}
+    check_verdicts(family, rules, sets, packets, folder)
 
 
 def test_a_file_with_a_mistake_changes_nothing(folder: Path) -> None:
