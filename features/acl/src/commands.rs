@@ -37,14 +37,14 @@ fn lists(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set acl-plugin acl [index <:u32>] \
-             (<action:permit|deny|permit+reflect> {[ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
+             (<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] [dport <:range>] \
              [src-set <:word>] [dst-set <:word>] [sport-set <:word>] [dport-set <:word>] \
              [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])... [tag <:text>]",
         )
         .entry(
             order::RESOURCES,
-            "access-lists.<index>: {tag, rules: [action: {action, ipv4, ipv6, src, dst, proto, \
+            "access-lists.<index>: {tag, rules: [action: {action, log, ipv4, ipv6, src, dst, proto, \
              sport, dport, tcpflags, mask, dscp, fragment}]}",
         )
         .undo("delete acl-plugin acl index <index>")
@@ -62,6 +62,7 @@ fn lists(registry: &mut Registry) {
              is compiled beside the router's work; then one store exchanges it.",
         )
         .word("index", "the number of the list")
+        .word("log", "log what the rule decides about (`set acl-plugin logging`)")
         .word("sport", "source ports, or ICMP types")
         .word("dport", "destination ports, or ICMP codes")
         .word("src-set", "an address set that has the source")
@@ -78,14 +79,14 @@ fn lists(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set acl-plugin acl-rest <index:u32> from <from:u32> \
-             [(<action:permit|deny|permit+reflect> {[ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
+             [(<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] [dport <:range>] \
              [src-set <:word>] [dst-set <:word>] [sport-set <:word>] [dport-set <:word>] \
              [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])...]",
         )
         .entry(
             order::RESOURCES,
-            "access-list-rests.<index>.<from>: {rules: [action: {action, ipv4, ipv6, src, dst, \
+            "access-list-rests.<index>.<from>: {rules: [action: {action, log, ipv4, ipv6, src, dst, \
              proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, mask, \
              dscp, fragment}]}",
         )
@@ -104,7 +105,7 @@ fn lists(registry: &mut Registry) {
         .run_or_begin(|engine: &mut Engine, args| {
             let (index, from) = (args.get("index")?, args.get("from")?);
             let acl = config::continued(engine, index, from, rules(args)?)?;
-            put(engine, index, acl)
+            put(engine, acl)
         }),
     );
     registry.command(
@@ -245,6 +246,7 @@ fn rule(args: &Args<'_>) -> Result<Rule, Refusal> {
         tcp_mask: args.optional("mask")?,
         dscp: args.optional("dscp")?,
         fragment: args.has("fragment"),
+        log: args.has("log"),
         sets: set_names(args)?,
     };
     Rule::new(action, given).map_err(|what| args.refuse("action", what))
@@ -266,15 +268,16 @@ fn index(engine: &Engine, args: &Args<'_>) -> Result<u32, Refusal> {
     Ok(args.optional("index")?.unwrap_or_else(free))
 }
 
-fn put(engine: &mut Engine, index: u32, acl: Acl) -> Result<Work<Engine>, Refusal> {
+fn put(engine: &mut Engine, acl: Acl) -> Result<Work<Engine>, Refusal> {
+    let index = acl.index;
     let answer = Output::both(format!("ACL index:{index}"), json!({ "index": index }));
     config::change(engine, Change::Put(index, Arc::new(acl)), answer)
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let acl = config::acl(engine, tag(args)?.unwrap_or_default(), rules(args)?)?;
     let index = index(engine, args)?;
-    put(engine, index, acl)
+    let acl = config::acl(engine, index, tag(args)?.unwrap_or_default(), rules(args)?)?;
+    put(engine, acl)
 }
 
 fn rules(args: &Args<'_>) -> Result<Vec<Rule>, Refusal> {
@@ -294,7 +297,7 @@ fn set_from_file(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
         if rules.is_empty() {
             return Err(Refusal::new(format!("{name} has no rule")));
         }
-        let acl = Acl::new(tag, rules, |set| sets.get(set).cloned());
+        let acl = Acl::new(index, tag, rules, |set| sets.get(set).cloned());
         let acl = Arc::new(acl.map_err(|what| Refusal::new(format!("{name}: {what}")))?);
         let ready = config::compile_with(affected, index, &acl)?;
         Ok((acl, ready))

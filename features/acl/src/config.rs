@@ -425,9 +425,14 @@ pub(crate) fn delete(engine: &mut Engine, index: u32) -> Result<(), Refusal> {
 }
 
 /// A list of rules that ask sets which there are.
-pub(crate) fn acl(engine: &Engine, tag: String, rules: Vec<Rule>) -> Result<Acl, Refusal> {
+pub(crate) fn acl(
+    engine: &Engine,
+    index: u32,
+    tag: String,
+    rules: Vec<Rule>,
+) -> Result<Acl, Refusal> {
     let sets = engine.get::<Lists>().map(|lists| &lists.sets);
-    Acl::new(tag, rules, |name| sets?.get(name).cloned())
+    Acl::new(index, tag, rules, |name| sets?.get(name).cloned())
         .map_err(|what| Refusal::new(what).remedy("`show acl-plugin sets`"))
 }
 
@@ -450,7 +455,7 @@ pub(crate) fn continued(
         return Err(Refusal::new(format!("access list {index} would have no rule left"))
             .remedy(format!("delete acl-plugin acl index {index}")));
     }
-    self::acl(engine, acl.tag.clone(), rules)
+    self::acl(engine, index, acl.tag.clone(), rules)
 }
 
 /// The sequence number of a list that is attached without one: behind all others.

@@ -91,6 +91,7 @@ fn of_words(line: &str) -> Result<Rule, String> {
         seen.push(word);
         match word {
             "fragment" => given.fragment = true,
+            "log" => given.log = true,
             "ipv4" | "ipv6" if given.family.is_some() => {
                 return Err("a rule is of one family".to_owned());
             }
@@ -114,6 +115,8 @@ fn of_json(line: &str) -> Result<Rule, String> {
     for (key, value) in members.iter().filter(|(key, _)| *key != "action") {
         match (key.as_str(), value) {
             ("fragment", Value::Bool(is)) => given.fragment = *is,
+            ("log", Value::Bool(logs)) => given.log = *logs,
+            ("log", _) => return Err("log is true or false".to_owned()),
             ("fragment", _) => return Err("fragment is true or false".to_owned()),
             ("family", Value::String(word)) if word == "ipv4" => given.family = Some(Family::Ip4),
             ("family", Value::String(word)) if word == "ipv6" => given.family = Some(Family::Ip6),
@@ -220,7 +223,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_a_rule_says_reads_back(
-            text in "(permit|deny)( ipv4| ipv6|)( proto [0-9]{1,2})?( dscp [0-9])?( fragment)?",
+            text in "(permit|deny)( log|)( ipv4| ipv6|)( proto [0-9]{1,2})?( dscp [0-9])?( fragment)?",
         ) {
             let rules = parse(&text, 1).expect("reads");
             let again = parse(&rules[0].to_string(), 1).expect("reads again");

@@ -1,5 +1,6 @@
 //! The nodes: the first rule that a packet matches says whether it goes on.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{noted, packet_in_frame};
 use quiver_forwarding::nodes;
 
+use crate::log::Logger;
+use crate::log_config::{Rings, recorder};
 use crate::session::{is_direct, opens};
 use crate::slow_path::{SLOW_PATH, SlowRequest, session_key};
 use crate::stateful::{Belongs, makes_session};
@@ -142,6 +145,8 @@ pub(crate) struct Filter<F: Part, const PLACE: u8> {
     lookup: NodeId,
     slow: NodeId,
     worker: WorkerId,
+    /// Only this node's worker borrows it, and never twice.
+    logger: RefCell<Logger>,
     family: PhantomData<fn() -> F>,
 }
 
@@ -160,6 +165,25 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
     fn search(&self, context: StageContext<'_>, variant: Variant, is_uniform: bool) -> Search {
         let now_s = (context.now_ns() / 1_000_000_000) as u32;
         Search { variant, worker: self.worker, is_uniform, now_s }
+    }
+
+    /// Ask sessions and lists, and log what rules with `log` say.
+    #[inline(always)]
+    fn find_logged(
+        &self,
+        context: StageContext<'_>,
+        search: Search,
+        keys: &[Key<F::Address>],
+        found: &mut [u32],
+    ) {
+        let (direction, pass) = (Self::PLACE.direction(), context.pass());
+        self.attached.find::<F>(direction, search, pass, keys, found);
+        if self.attached.log_rate() != 0
+            && let Ok(mut logger) = self.logger.try_borrow_mut()
+        {
+            let now = (context.now_ns(), pass);
+            self.attached.log::<F>(direction, now, &mut logger, keys, found);
+        }
     }
 
     /// Behind this feature.
@@ -278,8 +302,7 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         keys: &[Self::Key],
         found: &mut [u32],
     ) {
-        let search = self.search(context, variant, false);
-        self.attached.find::<F>(Self::PLACE.direction(), search, context.pass(), keys, found);
+        self.find_logged(context, self.search(context, variant, false), keys, found);
     }
 
     #[inline(always)]
@@ -291,8 +314,7 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         keys: &[Self::Key],
         found: &mut [u32],
     ) {
-        let search = self.search(context, variant, true);
-        self.attached.find::<F>(Self::PLACE.direction(), search, context.pass(), keys, found);
+        self.find_logged(context, self.search(context, variant, true), keys, found);
     }
 
     #[inline(always)]
@@ -316,8 +338,12 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
 }
 
 /// The declaration.
-pub(crate) fn spec<F: Part, const PLACE: u8>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
-    let attached = attached.clone();
+pub(crate) fn spec<F: Part, const PLACE: u8>(
+    arc: ArcId,
+    attached: &Arc<Attached>,
+    rings: &Rings,
+) -> NodeSpec {
+    let (attached, rings) = (attached.clone(), rings.clone());
     let place = Place::of(PLACE);
     let lookup = match F::FAMILY {
         Family::Ip4 => nodes::ip4::LOOKUP,
@@ -338,6 +364,7 @@ pub(crate) fn spec<F: Part, const PLACE: u8>(arc: ArcId, attached: &Arc<Attached
         },
         slow: wiring.node(SLOW_PATH),
         worker: wiring.worker,
+        logger: RefCell::new(Logger::new(recorder(&rings))),
         family: PhantomData,
     })
     .takes_offloads()

@@ -8,6 +8,10 @@ mod fields;
 mod file;
 mod filter;
 mod icmp;
+mod log;
+mod log_commands;
+mod log_config;
+mod metrics;
 mod named_set;
 mod placing;
 mod rules;
@@ -34,6 +38,7 @@ use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Lists;
 use crate::filter::{Place, spec};
+use crate::log_config::{AclLog, Rings};
 use crate::tables::Attached;
 
 pub use startup::startup;
@@ -42,15 +47,16 @@ pub use startup::startup;
 pub fn register(registry: &mut Registry) {
     registry.feature("acl", "Access lists: who may pass, by addresses, protocols and ports");
     let attached = Arc::new(Attached::new(registry.graph.epochs()));
+    let rings = Rings::default();
     let workers = registry.graph.workers();
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
     registry.graph.node(slow_path::spec([arc4, arc6], &attached));
-    registry.graph.node(spec::<Ip4, 0>(arc4, &attached));
-    registry.graph.node(spec::<Ip6, 0>(arc6, &attached));
-    registry.graph.node(spec::<Ip4, 1>(DEVICE_INPUT, &attached));
-    registry.graph.node(spec::<Ip6, 1>(DEVICE_INPUT, &attached));
-    registry.graph.node(spec::<Ip4, 2>(INTERFACE_OUTPUT, &attached));
-    registry.graph.node(spec::<Ip6, 2>(INTERFACE_OUTPUT, &attached));
+    registry.graph.node(spec::<Ip4, 0>(arc4, &attached, &rings));
+    registry.graph.node(spec::<Ip6, 0>(arc6, &attached, &rings));
+    registry.graph.node(spec::<Ip4, 1>(DEVICE_INPUT, &attached, &rings));
+    registry.graph.node(spec::<Ip6, 1>(DEVICE_INPUT, &attached, &rings));
+    registry.graph.node(spec::<Ip4, 2>(INTERFACE_OUTPUT, &attached, &rings));
+    registry.graph.node(spec::<Ip6, 2>(INTERFACE_OUTPUT, &attached, &rings));
     for place in [Place::Routed, Place::LayerTwo, Place::Sent] {
         for family in [Family::Ip4, Family::Ip6] {
             let (arc, node) = (place.arc(family), place.node(family));
@@ -63,6 +69,7 @@ pub fn register(registry: &mut Registry) {
     shows::register(registry);
     session_commands::register(registry);
     session_shows::register(registry);
+    log_commands::register(registry);
     registry.running_config(order::RESOURCES, session_commands::write_table);
     registry.running_config_in_slices(order::RESOURCES, set_commands::write_sets);
     registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
@@ -71,13 +78,17 @@ pub fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
     registry.running_config(order::FEATURES, commands::write_settings);
     registry.running_config(order::LIMITS, session_commands::write_settings);
+    registry.running_config(order::LIMITS, log_commands::write_config);
     registry.on_start(move |engine| {
         engine.insert(Lists::new(attached, workers));
+        engine.insert(AclLog::new(rings));
+        metrics::start(engine);
         engine.on_interface_change(config::follow_interface);
         engine.on_turn(|engine| {
             if let Some(lists) = engine.get_mut::<Lists>() {
                 lists.sets.collect();
             }
+            log_config::turn(engine);
         });
     });
 }

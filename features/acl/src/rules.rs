@@ -73,6 +73,7 @@ pub(crate) struct Given {
     pub tcp_mask: Option<u8>,
     pub dscp: Option<u8>,
     pub fragment: bool,
+    pub log: bool,
     pub sets: SetNames,
 }
 
@@ -80,6 +81,8 @@ pub(crate) struct Given {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rule {
     pub action: Action,
+    /// Is what it decides about logged?
+    pub logs: bool,
     /// `None`: both families.
     family: Option<Family>,
     source: Option<IpPrefix>,
@@ -134,6 +137,7 @@ impl Rule {
         Ok(Rule {
             sets: asks.then(|| Box::new(given.sets)),
             action,
+            logs: given.log,
             family,
             source: given.source.filter(not_all),
             destination: given.destination.filter(not_all),
@@ -263,6 +267,9 @@ fn ports(given: &Given) -> Result<(PortRange, PortRange), String> {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.action.word())?;
+        if self.logs {
+            f.write_str(" log")?;
+        }
         let of_prefix = self.source.or(self.destination);
         match self.family.filter(|_| of_prefix.is_none()) {
             Some(Family::Ip4) => f.write_str(" ipv4")?,

@@ -1,7 +1,7 @@
 //! What workers read: the compiled lists of each interface, in and out.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use quiver_classifier::{
@@ -14,6 +14,7 @@ use quiver_core::{InterfaceId, WorkerId};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::fields::{CUT, Filtered};
+use crate::log::RuleLog;
 use crate::named_set::{Asked, InSets, NamedSet, Role};
 use crate::rules::{Action, Rule};
 use crate::stateful::Sessions;
@@ -24,13 +25,17 @@ pub(crate) const PASS: u32 = NONE - 3;
 pub(crate) const BAD: u32 = NONE - 2;
 /// Found: it belongs to a session.
 pub(crate) const ESTABLISHED: u32 = NONE - 7;
-/// What is found has this bit when the packet is dropped: numbers of rules are four times their
-/// place, and this or [`REFLECT`] more.
+/// What is found has this bit when the packet is dropped: numbers of rules are eight times their
+/// place, and this or [`REFLECT`], and [`LOG`], more.
 pub(crate) const DENY: u32 = 1;
 /// What is found has this bit alone of the two when the packet makes a session.
 pub(crate) const REFLECT: u32 = 2;
+/// What is found has this bit when the rule logs.
+pub(crate) const LOG: u32 = 4;
+/// The place of a rule stands above these bits of its number.
+const PLACE_SHIFT: u32 = 3;
 /// Numbers of rules are smaller.
-const NUMBERS_END: u32 = ESTABLISHED;
+pub(crate) const NUMBERS_END: u32 = ESTABLISHED;
 /// [`Key::owner`] of packets that no list looks at.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -79,16 +84,21 @@ impl Counts {
 
 /// An access list. It never changes: another one takes its place.
 pub(crate) struct Acl {
+    /// Its number.
+    pub index: u32,
     pub tag: String,
     pub rules: Vec<Rule>,
     /// The sets that rules ask.
     pub sets: Vec<Arc<NamedSet>>,
     pub counts: OnceLock<Counts>,
+    /// The rules that log, by place.
+    logs: Vec<(u32, RuleLog)>,
 }
 
 impl Acl {
     /// A list whose rules ask the sets that `named` knows. The error is a sentence.
     pub fn new(
+        index: u32,
         tag: String,
         rules: Vec<Rule>,
         named: impl Fn(&str) -> Option<Arc<NamedSet>>,
@@ -111,7 +121,15 @@ impl Acl {
             }
         }
         let sets = sets.into_values().collect();
-        Ok(Acl { tag, rules, sets, counts: OnceLock::new() })
+        let logs = rules.iter().zip(0..).filter(|(rule, _)| rule.logs);
+        let logs = logs.map(|(_, place)| (place, RuleLog::default())).collect();
+        Ok(Acl { index, tag, rules, sets, counts: OnceLock::new(), logs })
+    }
+
+    /// The log of the rule at a place, if it logs.
+    pub fn log_of(&self, place: u32) -> Option<&RuleLog> {
+        let at = self.logs.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        self.logs.get(at).map(|(_, log)| log)
     }
 
     fn set(&self, name: &str) -> Option<&Arc<NamedSet>> {
@@ -183,8 +201,8 @@ impl Compiled {
 
     /// The list and the rule in it that was found.
     #[inline(always)]
-    fn rule(&self, found: u32) -> Option<(&Acl, u32)> {
-        let place = found >> 2;
+    pub fn rule(&self, found: u32) -> Option<(&Acl, u32)> {
+        let place = found >> PLACE_SHIFT;
         let list = self.starts.iter().rposition(|start| *start <= place)?;
         Some((self.lists.get(list)?, place - self.starts[list]))
     }
@@ -232,12 +250,12 @@ fn classifier<'r, A: InSets>(
     asked: &[Arc<Asked>],
 ) -> Result<Classifier<A>, NotCompiled> {
     let number = |place: u32, rule: &Rule| {
-        place << 2
-            | match rule.action {
-                Action::Permit => 0,
-                Action::Deny => DENY,
-                Action::Reflect => REFLECT,
-            }
+        let action = match rule.action {
+            Action::Permit => 0,
+            Action::Deny => DENY,
+            Action::Reflect => REFLECT,
+        };
+        place << PLACE_SHIFT | action | if rule.logs { LOG } else { 0 }
     };
     let compiled = rules.zip(0..).filter_map(|((_, rule), place)| {
         let sets = sets.get(place as usize).copied();
@@ -287,6 +305,8 @@ pub(crate) struct Attached {
     /// Do rules that look at ports match fragments after the first?
     matches_later_fragments: AtomicBool,
     counts: AtomicBool,
+    /// Records of a rule with `log` in a second at most; 0 where nothing is logged.
+    log_rate: AtomicU32,
     pub sessions: Sessions,
 }
 
@@ -299,6 +319,7 @@ impl Attached {
             bare: (0..INTERFACES_MAX).map(|_| AtomicBool::new(false)).collect(),
             matches_later_fragments: AtomicBool::new(true),
             counts: AtomicBool::new(false),
+            log_rate: AtomicU32::new(0),
             sessions: Sessions::new(),
         }
     }
@@ -342,6 +363,15 @@ impl Attached {
 
     pub fn set_counting(&self, counts: bool) {
         self.counts.store(counts, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub fn log_rate(&self) -> u32 {
+        self.log_rate.load(Ordering::Relaxed)
+    }
+
+    pub fn set_log_rate(&self, rate: u32) {
+        self.log_rate.store(rate, Ordering::Relaxed);
     }
 
     /// What the lists of `direction` say of packets, each of the interface in its key.

@@ -148,7 +148,9 @@ impl Model {
     }
 
     fn passes(&mut self, packet: Packet) -> bool {
-        if self.is_stateful() && self.is_of_session(packet) {
+        // Of ICMP, sessions are asked only about what the lists do not permit.
+        let is_permitted = packet.protocol == ICMP && self.listed(packet) == Action::Permit;
+        if self.is_stateful() && !is_permitted && self.is_of_session(packet) {
             return true;
         }
         match self.listed(packet) {
