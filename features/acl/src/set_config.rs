@@ -167,6 +167,11 @@ impl Sets {
             let what = format!("a set's name has at most {NAME_CHARS_MAX} characters");
             return Err(Refusal::new(what));
         }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+        if !name.chars().all(is_plain) {
+            let what = format!("'{name}' is no name of a set");
+            return Err(Refusal::new(what).remedy("use letters, digits, '-', '_', '.' and ':'"));
+        }
         if let Some(kept) = self.by_name.get_mut(name) {
             let is = kept.set.kind();
             if is != kind {

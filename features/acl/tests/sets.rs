@@ -106,6 +106,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         ("set acl-plugin port-set web add 1-80", "overlaps"),
         ("set acl-plugin port-set web add 70000", "at most 65535"),
         ("set acl-plugin port-set web del 80", "is not in"),
+        ("set acl-plugin set \"two words\" ports", "no name of a set"),
         ("delete acl-plugin set nets", "used by access list 4"),
         ("delete acl-plugin set none", "no set 'none'"),
         ("show acl-plugin sets none", "no set 'none'"),
