@@ -44,12 +44,22 @@ def test_the_firewall_of_the_guide_lets_pass_what_it_says() -> None:
         fetch = ("curl", "-s", "-o", "/dev/null", "--max-time", "3")
         assert wan.run(*fetch, f"http://{SERVER}:443/").returncode == 0
         assert wan.run(*fetch, f"http://{SERVER}:80/", check=False).returncode != 0
+        # An element of the set that the list denies first: the server is out of reach, then not.
+        router.ctl(f"set acl-plugin address-set blocked add {REMOTE}/32")
+        assert answers(ping(wan, SERVER, count=1)) == 0
+        assert wan.run(*fetch, f"http://{SERVER}:443/", check=False).returncode != 0
+        made = router.json("show acl-plugin log")["actions"]
+        assert sum(row["made"] for row in made if row["action"] == "deny") > 0
+        router.ctl(f"set acl-plugin address-set blocked del {REMOTE}/32")
+        ping_all(wan, SERVER)
         for line in commands[last:]:
             router.ctl(line)
         assert answers(ping(lan, REMOTE, "-I", MAIL, count=1)) == 0
         ping_all(lan, REMOTE, "-I", SERVER)
         text = router.ctl("show running-config")
-        for line in commands:
+        # The list that another one took the place of is detached.
+        gone = [line.removesuffix(" del") for line in commands if line.endswith(" del")]
+        for line in (line for line in commands if line.removesuffix(" del") not in gone):
             if line.startswith("set acl-plugin interface"):
                 assert line.removesuffix(" sequence 5") in text, text
             elif line.startswith("set acl-plugin"):

@@ -45,7 +45,8 @@ fn lists(registry: &mut Registry) {
         .entry(
             order::RESOURCES,
             "access-lists.<index>: {tag, rules: [action: {action, log, ipv4, ipv6, src, dst, proto, \
-             sport, dport, tcpflags, mask, dscp, fragment}]}",
+             sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, mask, dscp, \
+             fragment}]}",
         )
         .undo("delete acl-plugin acl index <index>")
         .replaces(&["index"])

@@ -3,7 +3,9 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod commands;
+mod compiling;
 mod config;
+mod element;
 mod fields;
 mod file;
 mod filter;

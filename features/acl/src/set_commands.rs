@@ -9,8 +9,9 @@ use quiver_tables::prefix::IpPrefix;
 
 use crate::commands::GROUP;
 use crate::config::Lists;
+use crate::element::Element;
 use crate::named_set::Kind;
-use crate::set_config::{self, Element};
+use crate::set_config;
 use crate::set_file;
 
 pub(crate) fn register(registry: &mut Registry) {

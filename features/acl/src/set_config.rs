@@ -12,6 +12,7 @@ use quiver_tables::lpm::{LpmWriter, Route};
 use quiver_tables::prefix::{Address, IpPrefix, Prefix};
 
 use crate::config::{Lists, On};
+use crate::element::{Element, range};
 use crate::named_set::{Addresses, Content, Kind, NamedSet};
 use crate::session_config;
 
@@ -52,15 +53,6 @@ pub(crate) struct Sets {
     free_tables: Vec<u32>,
     /// Tables that were ever given.
     tables: u32,
-}
-
-/// An element of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
-    Prefix(IpPrefix),
-    /// The first and the last port.
-    Ports(u16, u16),
-    Interface(InterfaceId),
 }
 
 pub(crate) fn no_set(kind: Option<Kind>, name: &str) -> Refusal {
@@ -339,38 +331,6 @@ impl Spaces {
             IpPrefix::V6(prefix) => self.ip6.remove(table, prefix),
         };
         removed.map(|old| old.is_some()).map_err(|error| Refusal::new(error.to_string()))
-    }
-}
-
-impl Element {
-    pub const fn kind(self) -> Kind {
-        match self {
-            Element::Prefix(_) => Kind::Addresses,
-            Element::Ports(..) => Kind::Ports,
-            Element::Interface(_) => Kind::Interfaces,
-        }
-    }
-
-    /// In the words of the commands.
-    pub fn words(self, engine: &Engine) -> String {
-        match self {
-            Element::Interface(id) => engine.interface_name(id).to_string(),
-            other => other.to_string(),
-        }
-    }
-}
-
-fn range(first: u16, last: u16) -> String {
-    if first == last { first.to_string() } else { format!("{first}-{last}") }
-}
-
-impl std::fmt::Display for Element {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Element::Prefix(prefix) => prefix.fmt(f),
-            Element::Ports(first, last) => f.write_str(&range(*first, *last)),
-            Element::Interface(id) => write!(f, "interface {}", id.index()),
-        }
     }
 }
 

@@ -12,10 +12,11 @@ use serde_json::json;
 
 use crate::commands::refusal;
 use crate::config::Lists;
+use crate::element::Element;
 use crate::file::{self, Mistakes};
 use crate::named_set::Kind;
 use crate::rules::Range;
-use crate::set_config::{self, Element, PREFIXES_MAX, no_set};
+use crate::set_config::{self, PREFIXES_MAX, no_set};
 
 /// Elements that a step of a load looks at.
 const ELEMENTS_PER_STEP: usize = 2_048;

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::commands::GROUP;
 use crate::config::Lists;
+use crate::element::Element;
 use crate::named_set::Kind;
-use crate::set_config::{Element, no_set};
+use crate::set_config::no_set;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -55,7 +56,7 @@ fn elements(engine: &mut Engine, name: &str) -> Result<Work<Engine>, Refusal> {
     let mut head = Output::none().field("Of", kind.elements());
     head = match kind {
         Kind::Addresses => head.field("IPv4 prefixes", first).field("IPv6 prefixes", second),
-        _ => head.field("Elements", first),
+        _ => head.field("Count", first),
     };
     let head = head.field("Access lists", Cell::new(words.join(" "), json!(users)));
     let name = name.to_owned();

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use quiver_classifier::{
-    BuildError, Classifier, Key, Members, NO_SET, NONE, RULES_MAX, SETS_OF_RULE_MAX,
-};
+use quiver_classifier::{BuildError, Classifier, Key, NONE, RULES_MAX, SETS_OF_RULE_MAX};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::counters::{Count, INTERFACES_MAX};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_core::{InterfaceId, WorkerId};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
+use crate::compiling::{classifier, numbers};
 use crate::fields::{CUT, Filtered};
 use crate::log::RuleLog;
-use crate::named_set::{Asked, InSets, NamedSet, Role};
+use crate::named_set::NamedSet;
 use crate::rules::{Action, Rule};
 use crate::stateful::Sessions;
 
@@ -33,7 +32,7 @@ pub(crate) const REFLECT: u32 = 2;
 /// What is found has this bit when the rule logs.
 pub(crate) const LOG: u32 = 4;
 /// The place of a rule stands above these bits of its number.
-const PLACE_SHIFT: u32 = 3;
+pub(crate) const PLACE_SHIFT: u32 = 3;
 /// Numbers of rules are smaller.
 pub(crate) const NUMBERS_END: u32 = ESTABLISHED;
 /// [`Key::owner`] of packets that no list looks at.
@@ -132,7 +131,7 @@ impl Acl {
         self.logs.get(at).map(|(_, log)| log)
     }
 
-    fn set(&self, name: &str) -> Option<&Arc<NamedSet>> {
+    pub fn set(&self, name: &str) -> Option<&Arc<NamedSet>> {
         self.sets.iter().find(|set| set.name == name)
     }
 
@@ -220,50 +219,6 @@ impl Compiled {
             }
         }
     }
-}
-
-/// The numbers of the sets that a rule asks, by role; those that are new join `asked`.
-fn numbers(asked: &mut Vec<Arc<Asked>>, list: &Acl, rule: &Rule) -> [u16; SETS_OF_RULE_MAX] {
-    let mut numbers = [NO_SET; SETS_OF_RULE_MAX];
-    let mut number_of = |role: Role, set: &Arc<NamedSet>| {
-        let is_it = |asked: &Arc<Asked>| asked.role == role && Arc::ptr_eq(&asked.set, set);
-        let known = asked.iter().position(is_it);
-        let number = known.unwrap_or_else(|| {
-            asked.push(Arc::new(Asked { role, set: set.clone() }));
-            asked.len() - 1
-        });
-        u16::try_from(number).unwrap_or(NO_SET - 1)
-    };
-    for (role, name) in rule.sets() {
-        if let Some(set) = list.set(name) {
-            numbers[role as usize] = number_of(role, set);
-        }
-    }
-    numbers
-}
-
-/// Compile the rules of a family; `sets` are the numbers of the sets that each asks, of which there
-/// are none where no rule asks any.
-fn classifier<'r, A: InSets>(
-    rules: impl Iterator<Item = (&'r Acl, &'r Rule)>,
-    sets: &[[u16; SETS_OF_RULE_MAX]],
-    asked: &[Arc<Asked>],
-) -> Result<Classifier<A>, NotCompiled> {
-    let number = |place: u32, rule: &Rule| {
-        let action = match rule.action {
-            Action::Permit => 0,
-            Action::Deny => DENY,
-            Action::Reflect => REFLECT,
-        };
-        place << PLACE_SHIFT | action | if rule.logs { LOG } else { 0 }
-    };
-    let compiled = rules.zip(0..).filter_map(|((_, rule), place)| {
-        let sets = sets.get(place as usize).copied();
-        rule.compiled(number(place, rule), sets.unwrap_or([NO_SET; SETS_OF_RULE_MAX]))
-    });
-    let asked = asked.iter().map(|asked| asked.clone() as Arc<dyn Members<A>>);
-    Classifier::with_sets(&compiled.collect::<Vec<_>>(), asked.collect())
-        .map_err(NotCompiled::Build)
 }
 
 /// A family's part of a [`Compiled`].

@@ -183,6 +183,7 @@ SetAclPluginAclArgumentActionRow = TypedDict(
     "SetAclPluginAclArgumentActionRow",
     {
         "action": Literal["permit", "deny", "permit+reflect"],
+        "log": NotRequired[bool],
         "ipv4": NotRequired[bool],
         "ipv6": NotRequired[bool],
         "src": NotRequired[str],
@@ -190,6 +191,11 @@ SetAclPluginAclArgumentActionRow = TypedDict(
         "proto": NotRequired[int | Literal["tcp", "udp", "icmp", "icmp6"]],
         "sport": NotRequired[str],
         "dport": NotRequired[str],
+        "src_set": NotRequired[str],
+        "dst_set": NotRequired[str],
+        "sport_set": NotRequired[str],
+        "dport_set": NotRequired[str],
+        "rx_set": NotRequired[str],
         "tcpflags": NotRequired[int],
         "mask": NotRequired[int],
         "dscp": NotRequired[int],
@@ -201,6 +207,7 @@ SetAclPluginAclRestArgumentActionRow = TypedDict(
     "SetAclPluginAclRestArgumentActionRow",
     {
         "action": Literal["permit", "deny", "permit+reflect"],
+        "log": NotRequired[bool],
         "ipv4": NotRequired[bool],
         "ipv6": NotRequired[bool],
         "src": NotRequired[str],
@@ -208,6 +215,11 @@ SetAclPluginAclRestArgumentActionRow = TypedDict(
         "proto": NotRequired[int | Literal["tcp", "udp", "icmp", "icmp6"]],
         "sport": NotRequired[str],
         "dport": NotRequired[str],
+        "src_set": NotRequired[str],
+        "dst_set": NotRequired[str],
+        "sport_set": NotRequired[str],
+        "dport_set": NotRequired[str],
+        "rx_set": NotRequired[str],
         "tcpflags": NotRequired[int],
         "mask": NotRequired[int],
         "dscp": NotRequired[int],
@@ -4470,6 +4482,13 @@ class Methods:
     ) -> Any: ...
     def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_acl_plugin_acl_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
+    def delete_acl_plugin_set(
+        self,
+        *,
+        set: str,
+        when_unused: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -5684,6 +5703,15 @@ class Methods:
         action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_address_set(
+        self,
+        *,
+        set: str,
+        prefix: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_acl_plugin_counters(
         self,
         *,
@@ -5702,10 +5730,35 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_interface_set(
+        self,
+        *,
+        set: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_acl_plugin_l4_match_nonfirst_fragment(
         self,
         *,
         match: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_logging_ipfix(
+        self,
+        *,
+        disable: bool | None = None,
+        domain: int | str | None = None,
+        src_port: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_logging_rate(self, *, rate: int | str, if_generation: str | None = None) -> Any: ...
+    def set_acl_plugin_logging_syslog(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_acl_plugin_on_full(
@@ -5713,6 +5766,15 @@ class Methods:
         *,
         deny: bool | None = None,
         stateless: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_port_set(
+        self,
+        *,
+        set: str,
+        ports: str,
+        add: bool | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_acl_plugin_reclassify_sessions(
@@ -5745,6 +5807,16 @@ class Methods:
         seconds: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_set(
+        self,
+        *,
+        set: str,
+        addresses: bool | None = None,
+        ports: bool | None = None,
+        interfaces: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_set_file(self, *, set: str, file: str, if_generation: str | None = None) -> Any: ...
     def set_acl_plugin_virtual_reassembly(
         self,
         *,
@@ -6711,6 +6783,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginInterfaceRow]: ...
+    def show_acl_plugin_log(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_acl_plugin_sessions(
         self,
         *,
@@ -6719,12 +6792,26 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowAclPluginSessions: ...
+    def show_acl_plugin_sets(
+        self,
+        *,
+        set: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_acl_plugin_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginTablesRow]: ...
+    def show_acl_sets(
+        self,
+        *,
+        set: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdjRow]: ...
     def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_arp_proxy(
@@ -9008,6 +9095,13 @@ class AsyncMethods:
         index: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def delete_acl_plugin_set(
+        self,
+        *,
+        set: str,
+        when_unused: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -10263,6 +10357,15 @@ class AsyncMethods:
         action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_acl_plugin_address_set(
+        self,
+        *,
+        set: str,
+        prefix: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_acl_plugin_counters(
         self,
         *,
@@ -10281,10 +10384,40 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_acl_plugin_interface_set(
+        self,
+        *,
+        set: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_acl_plugin_l4_match_nonfirst_fragment(
         self,
         *,
         match: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_logging_ipfix(
+        self,
+        *,
+        disable: bool | None = None,
+        domain: int | str | None = None,
+        src_port: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_logging_rate(
+        self,
+        *,
+        rate: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_logging_syslog(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_acl_plugin_on_full(
@@ -10292,6 +10425,15 @@ class AsyncMethods:
         *,
         deny: bool | None = None,
         stateless: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_port_set(
+        self,
+        *,
+        set: str,
+        ports: str,
+        add: bool | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_acl_plugin_reclassify_sessions(
@@ -10322,6 +10464,22 @@ class AsyncMethods:
         self,
         *,
         seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_set(
+        self,
+        *,
+        set: str,
+        addresses: bool | None = None,
+        ports: bool | None = None,
+        interfaces: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_set_file(
+        self,
+        *,
+        set: str,
+        file: str,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_acl_plugin_virtual_reassembly(
@@ -11332,6 +11490,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginInterfaceRow]: ...
+    async def show_acl_plugin_log(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_acl_plugin_sessions(
         self,
         *,
@@ -11340,12 +11504,26 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowAclPluginSessions: ...
+    async def show_acl_plugin_sets(
+        self,
+        *,
+        set: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_acl_plugin_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginTablesRow]: ...
+    async def show_acl_sets(
+        self,
+        *,
+        set: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_adj(
         self,
         *,
