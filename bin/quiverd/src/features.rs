@@ -35,6 +35,8 @@ pub fn built_in(registry: &mut Registry) {
     quiver_acl::register(registry);
     quiver_linux_mirror::register(registry);
     quiver_lldp::register(registry);
+    quiver_flowprobe::register(registry);
+    quiver_sflow::register(registry);
     quiver_span::register(registry);
     quiver_nat44::register(registry);
     quiver_nat64::register(registry);

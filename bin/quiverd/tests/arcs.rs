@@ -7,6 +7,8 @@ const ARCS: [(&str, &[&str]); 4] = [
     (
         "device-input",
         &[
+            "flowprobe-input",
+            "sflow-input",
             "span-input",
             "bond-input",
             "l2-patch",
@@ -34,6 +36,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "gro",
             "gso-output",
             "tx-checksum-output",
+            "flowprobe-output",
+            "sflow-output",
             "span-output",
         ],
     ),

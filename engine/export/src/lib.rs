@@ -8,11 +8,13 @@ pub mod ipfix;
 mod metrics;
 pub mod moment;
 pub mod records;
+pub mod route;
 pub mod syslog;
 
 use quiver_control::{Registry, order};
 use quiver_core::Engine;
 
+pub use crate::commands::{check_ends, error_cell};
 use crate::ipfix::exporter::IpfixExporter;
 use crate::moment::Moment;
 use crate::syslog::sender::SyslogSender;

@@ -56,14 +56,16 @@ pub struct Recorder<R: Record> {
 }
 
 impl<R: Record> Recorder<R> {
-    /// Write a record, or count it as lost. Neither waits nor allocates.
+    /// Write a record, or count it as lost: false. Neither waits nor allocates.
     #[inline]
-    pub fn write(&mut self, record: R) {
+    pub fn write(&mut self, record: R) -> bool {
         let kind = record.kind();
         add_one(&self.counters.made, kind);
-        if self.ring.put(record).is_err() {
+        let is_written = self.ring.put(record).is_ok();
+        if !is_written {
             add_one(&self.counters.lost, kind);
         }
+        is_written
     }
 }
 

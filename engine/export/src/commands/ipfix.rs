@@ -97,7 +97,7 @@ fn show(engine: &Engine) -> Output {
         Column::right("Sequence"),
         Column::left("Error"),
     ])
-    .when_empty("no streams (`nat ipfix logging` opens one)");
+    .when_empty("no streams (`nat ipfix logging` and `flowprobe feature` open one each)");
     for state in exporter.streams() {
         let port = Some(state.stream.source_port).filter(|port| *port != 0);
         streams

@@ -6,6 +6,50 @@ const fn element(id: u16, bytes: u16) -> Element {
     Element { id, bytes }
 }
 
+/// octetDeltaCount.
+pub const OCTETS: Element = element(1, 8);
+/// packetDeltaCount.
+pub const PACKETS: Element = element(2, 8);
+/// ipClassOfService.
+pub const CLASS_OF_SERVICE: Element = element(5, 1);
+/// tcpControlBits, without those that are always 0 (RFC 7011 §6.2).
+pub const TCP_FLAGS: Element = element(6, 1);
+/// ingressInterface.
+pub const INGRESS_INTERFACE: Element = element(10, 4);
+/// destinationIPv4PrefixLength.
+pub const DESTINATION_IP4_LENGTH: Element = element(13, 1);
+/// egressInterface.
+pub const EGRESS_INTERFACE: Element = element(14, 4);
+/// ipNextHopIPv4Address.
+pub const NEXT_HOP_IP4: Element = element(15, 4);
+/// sourceIPv6PrefixLength.
+pub const SOURCE_IP6_LENGTH: Element = element(29, 1);
+/// destinationIPv6PrefixLength.
+pub const DESTINATION_IP6_LENGTH: Element = element(30, 1);
+/// icmpTypeCodeIPv4.
+pub const ICMP_TYPE_CODE_IP4: Element = element(32, 2);
+/// sourceMacAddress.
+pub const SOURCE_MAC: Element = element(56, 6);
+/// vlanId.
+pub const VLAN: Element = element(58, 2);
+/// flowDirection: 0 for what an interface receives, 1 for what it sends.
+pub const FLOW_DIRECTION: Element = element(61, 1);
+/// ipNextHopIPv6Address.
+pub const NEXT_HOP_IP6: Element = element(62, 16);
+/// destinationMacAddress.
+pub const DESTINATION_MAC: Element = element(80, 6);
+/// flowEndReason.
+pub const FLOW_END_REASON: Element = element(136, 1);
+/// icmpTypeCodeIPv6.
+pub const ICMP_TYPE_CODE_IP6: Element = element(139, 2);
+/// flowStartMilliseconds.
+pub const FLOW_START_MS: Element = element(152, 8);
+/// flowEndMilliseconds.
+pub const FLOW_END_MS: Element = element(153, 8);
+/// ethernetType.
+pub const ETHER_TYPE: Element = element(256, 2);
+/// layer2OctetDeltaCount.
+pub const FRAME_OCTETS: Element = element(352, 8);
 /// protocolIdentifier.
 pub const PROTOCOL: Element = element(4, 1);
 /// sourceTransportPort.

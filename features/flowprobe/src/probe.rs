@@ -1,0 +1,171 @@
+//! `flowprobe-input` and `flowprobe-output`: the packets of an interface are counted by flow.
+
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+
+use crate::key::{FlowKey, Kinds, Place, Shape, key};
+use crate::shared::Shared;
+
+/// Nanoseconds of a millisecond.
+pub(crate) const MILLISECOND_NS: u64 = 1_000_000;
+
+quiver_core::reasons! {
+    /// Packets that are in no flow record.
+    pub enum FlowEvent {
+        /// Full.
+        TableFull = info "table-full", "packets not recorded: the worker's table of flows is full \
+            (`flowprobe table max-entries`)";
+        /// The control thread changes the table.
+        Changing = info "table-changing",
+            "packets not recorded: the table was just made or taken away";
+    }
+}
+
+/// The name of the node of a direction.
+pub(crate) const fn name(is_output: bool) -> &'static str {
+    if is_output { "flowprobe-output" } else { "flowprobe-input" }
+}
+
+/// A worker's instance.
+pub(crate) struct Probe<const OUTPUT: bool> {
+    shared: Arc<Shared>,
+    worker: WorkerId,
+    id: NodeId,
+}
+
+/// What holds for the packets that an interface receives.
+#[derive(Clone, Copy)]
+pub(crate) struct Probed {
+    shape: Shape,
+    /// Of what it receives.
+    kinds: Kinds,
+    is_bare: bool,
+    /// Of what is received: where packets go on.
+    behind: Option<Behind>,
+}
+
+impl<const OUTPUT: bool> Probe<OUTPUT> {
+    fn count(&self, context: StageContext<'_>, variant: Variant, keys: &[FlowKey]) {
+        let Some(worker) = self.shared.worker(self.worker) else { return };
+        let mut locked = worker.flows.try_lock();
+        let Some(flows) = locked.as_mut().ok().and_then(|flows| flows.as_mut()) else {
+            let packets = keys.iter().map(|key| u64::from(key.packets)).sum();
+            return context.count(FlowEvent::Changing, packets);
+        };
+        let missed = flows.count(variant, context.now_ns() / MILLISECOND_NS, keys);
+        if missed > 0 {
+            context.count(FlowEvent::TableFull, missed);
+        }
+    }
+}
+
+impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
+    const NAME: &'static str = name(OUTPUT);
+    type Reason = FlowEvent;
+    type Key = FlowKey;
+    type Found = ();
+    type InterfaceState = Probed;
+
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Probed {
+        let row = cx.interface(rx);
+        let end = row.map_or(DROP, |row| row.input);
+        Probed {
+            shape: self.shared.shape(),
+            kinds: self.shared.kinds(rx.0, false),
+            is_bare: row.is_some_and(|row| row.mac == [0; 6]),
+            behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.id, end)),
+        }
+    }
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        packet.prefetch();
+    }
+
+    #[inline(always)]
+    fn key(&self, state: Probed, packet: &mut Packet) -> FlowKey {
+        let (interface, kinds) = match OUTPUT {
+            true => (packet.tx.0, self.shared.kinds(packet.tx.0, true)),
+            false => (packet.rx.0, state.kinds),
+        };
+        let place = Place {
+            interface,
+            is_output: OUTPUT,
+            // What leaves by an interface without link layer, begins as what it is.
+            is_bare: if OUTPUT { kinds.any(Kinds::BARE.0) } else { state.is_bare },
+            kinds,
+            shape: state.shape,
+        };
+        let found = key(packet, place, &self.shared.secret);
+        FlowKey { other: if OUTPUT { packet.rx.0 } else { InterfaceId::NONE.0 }, ..found }
+    }
+
+    #[inline(always)]
+    fn find(&self, _: Variant, _: Probed, _: &[FlowKey], _: &mut [()]) {}
+
+    #[inline(always)]
+    fn find_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        _: Probed,
+        keys: &[FlowKey],
+        _: &mut [()],
+    ) {
+        self.count(context, variant, keys);
+    }
+
+    #[inline(always)]
+    fn find_uniform_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        _: Probed,
+        keys: &[FlowKey],
+        _: &mut [()],
+    ) {
+        self.count(context, variant, keys);
+    }
+
+    #[inline(always)]
+    fn resolve(
+        &self,
+        context: StageContext<'_>,
+        state: Probed,
+        _: FlowKey,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, FlowEvent> {
+        Ok(match state.behind {
+            Some(behind) => behind.take(packet),
+            None => {
+                let end = context.interface(packet.tx).map_or(DROP, |row| row.tx);
+                context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, end)
+            }
+        })
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec<const OUTPUT: bool>(shared: &Arc<Shared>) -> NodeSpec {
+    let shared = shared.clone();
+    let help = match OUTPUT {
+        false => "Counts packets that an interface receives, by flow",
+        true => "Counts packets that an interface sends, by flow",
+    };
+    NodeSpec::look_up(help, move |wiring| Probe::<OUTPUT> {
+        shared: shared.clone(),
+        worker: wiring.worker,
+        id: wiring.id,
+    })
+    .takes_offloads()
+    .describe(|record, names| {
+        format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))
+    })
+}

@@ -1,0 +1,5 @@
+//! All tests of this crate, in one program.
+
+mod commands;
+mod reader;
+mod records;

@@ -1,0 +1,198 @@
+//! What is sampled, what collectors get of it, and what operators type.
+
+use std::time::Duration;
+
+use quiver_testkit::Router;
+use quiver_testkit::configuration::running;
+
+use crate::reader::Collector;
+
+/// `e0` and `e1` give theirs to each other.
+fn router(collector: &Collector) -> Router {
+    let mut router = Router::new(&[
+        quiver_ethernet::register,
+        quiver_ip::register,
+        quiver_export::register,
+        quiver_sflow::register,
+    ]);
+    for name in ["e0", "e1"] {
+        router.interface(name);
+    }
+    router.cli("set interface l2 xconnect e0 e1");
+    router.cli("set interface l2 xconnect e1 e0");
+    let port = collector.port();
+    router.cli(&format!("sflow collector 127.0.0.1 src 127.0.0.1 port {port}"));
+    router.cli("sflow polling-interval 0");
+    router
+}
+
+fn frame(number: u8, length: usize) -> Vec<u8> {
+    let mut frame = vec![number; length];
+    frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
+    frame
+}
+
+/// Let the agent send what waits.
+fn flush(router: &mut Router) {
+    for _ in 0..4 {
+        router.advance(Duration::from_millis(300));
+        router.run();
+    }
+}
+
+#[test]
+fn with_a_rate_of_one_each_packet_is_a_sample_as_it_was_on_the_wire() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow sampling-rate 1");
+    router.cli("sflow enable-disable e0");
+    let frames = [frame(1, 60), frame(2, 129), frame(3, 1514), frame(4, 64)];
+    frames.iter().for_each(|frame| router.send("e0", frame));
+    router.send("e1", &frame(5, 60));
+    flush(&mut router);
+    assert_eq!(router.sent("e1"), frames, "packets go on");
+    let read = collector.read();
+    assert_eq!(read.flows.len(), 4, "what e1 received is not sampled");
+    let id = router.id("e0").0 + 1;
+    for (place, (flow, frame)) in read.flows.iter().zip(&frames).enumerate() {
+        assert_eq!((flow.sequence, flow.source, flow.rate), (place as u32 + 1, id, 1));
+        assert_eq!((flow.drops, flow.ports), (0, [id, 0]));
+        assert_eq!(flow.frame_bytes as usize, frame.len() + 4);
+        assert_eq!(flow.header, frame[..frame.len().min(128)]);
+    }
+    assert_eq!(read.flows[3].pool, 4);
+}
+
+#[test]
+fn what_an_interface_sends_is_sampled_with_where_it_came_in() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow sampling-rate 1");
+    router.cli("sflow header-bytes 14");
+    router.cli("sflow enable-disable e1 tx");
+    router.send("e0", &frame(1, 60));
+    router.send("e1", &frame(2, 60));
+    flush(&mut router);
+    let (e0, e1) = (router.id("e0").0 + 1, router.id("e1").0 + 1);
+    let flows = &collector.read().flows;
+    assert_eq!(flows.len(), 1);
+    assert_eq!((flows[0].source, flows[0].ports), (e1, [e0, e1]));
+    assert_eq!(flows[0].header, frame(1, 14));
+}
+
+#[test]
+fn samples_and_pool_of_many_packets_agree_within_the_error_of_sampling() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow sampling-rate 20");
+    router.cli("sflow enable-disable e0");
+    const PACKETS: usize = 20_000;
+    for _ in 0..PACKETS / 2_000 {
+        (0..2_000).for_each(|_| router.inject("e0", &frame(1, 60)));
+        router.run();
+        router.sent("e1");
+        flush(&mut router);
+        collector.read();
+    }
+    let read = collector.read();
+    let samples = read.flows.len() as f64;
+    let estimate = samples * 20.0;
+    // Five deviations: 1 in two million runs is outside.
+    let deviation = (PACKETS as f64 * 20.0).sqrt();
+    assert!((estimate - PACKETS as f64).abs() < 5.0 * deviation, "{samples} samples");
+    let shown = router.json("show sflow");
+    assert_eq!(shown["interfaces"][0]["packets"], PACKETS);
+    assert_eq!(shown["flow_samples"], read.flows.len());
+    let numbers: Vec<u32> = read.flows.iter().map(|flow| flow.sequence).collect();
+    assert_eq!(numbers, (1..=read.flows.len() as u32).collect::<Vec<_>>());
+    let datagrams: Vec<u32> = (1..=read.sequences.len() as u32).collect();
+    assert_eq!(read.sequences, datagrams);
+}
+
+#[test]
+fn a_ring_that_is_full_loses_samples_and_says_how_many() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow sampling-rate 1");
+    router.cli("sflow enable-disable e0");
+    const PACKETS: u64 = 5_000;
+    for _ in 0..PACKETS / 100 {
+        (0..100).for_each(|_| router.inject("e0", &frame(1, 60)));
+        router.step();
+    }
+    router.run();
+    router.sent("e1");
+    flush(&mut router);
+    router.send("e0", &frame(1, 60));
+    flush(&mut router);
+    let (sampled, lost) =
+        (router.count("sflow-input", "sampled"), router.count("sflow-input", "lost"));
+    assert_eq!(sampled + lost, PACKETS + 1);
+    let read = collector.read();
+    let last = read.flows.last().expect("one was sampled");
+    assert_eq!(u64::from(last.drops), lost);
+    assert_eq!(u64::from(last.pool), PACKETS + 1);
+}
+
+#[test]
+fn counters_are_those_of_the_interface() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow polling-interval 1");
+    router.cli("sflow enable-disable e0 both");
+    (0..7).for_each(|_| router.send("e0", &frame(1, 100)));
+    router.send("e1", &frame(1, 60));
+    for _ in 0..8 {
+        router.advance(Duration::from_millis(300));
+        router.run();
+    }
+    let read = collector.read();
+    let last = read.counters.last().expect("they were polled");
+    assert_eq!(last[0], router.id("e0").0 + 1);
+    assert_eq!(last[1], 6, "ethernetCsmacd");
+    assert_eq!(last[5], 0b11, "up");
+    assert_eq!((last[6], last[7], last[8]), (0, 700, 7), "bytes and packets in");
+    assert_eq!((last[14], last[15], last[16]), (0, 60, 1), "bytes and packets out");
+}
+
+#[test]
+fn what_is_configured_is_written_down_and_taken_back() {
+    let collector = Collector::new();
+    let mut router = router(&collector);
+    let before = running(&mut router);
+    for (line, undo) in [
+        ("sflow sampling-rate 77", "sflow sampling-rate 10000"),
+        ("sflow header-bytes 64", "sflow header-bytes 128"),
+        ("sflow agent address 2001:db8::1 sub-agent 5", "sflow agent default"),
+        ("sflow collector ::1 src ::1", "sflow collector ::1 src ::1 del"),
+        ("sflow enable-disable e1 both", "sflow enable-disable e1 disable"),
+    ] {
+        router.cli(line);
+        assert!(router.cli("show running-config").contains(line), "{line}");
+        router.cli(undo);
+        assert_eq!(running(&mut router), before, "{undo}");
+    }
+    router.cli("sflow enable-disable e1 tx");
+    let e1 = router.id("e1");
+    router.engine().delete_interface(e1).expect("it is there");
+    assert!(!router.cli("show running-config").contains("sflow enable-disable"));
+}
+
+#[test]
+fn a_refusal_names_what_is_wrong_and_changes_nothing() {
+    let collector = Collector::new();
+    let mut router = router(&collector);
+    let before = running(&mut router);
+    for (line, says) in [
+        ("sflow sampling-rate 0", "1"),
+        ("sflow header-bytes 257", "256"),
+        ("sflow collector 192.0.2.1 src ::1", "family"),
+        ("sflow collector 0.0.0.0 src 127.0.0.1", "no address of a host"),
+        ("sflow collector 192.0.2.1 src 127.0.0.1 del", "no collector"),
+        ("sflow enable-disable e9", "e9"),
+    ] {
+        let refusal = router.refused(line);
+        assert!(refusal.contains(says), "{line}: {refusal}");
+        assert_eq!(running(&mut router), before, "{line}");
+    }
+}
