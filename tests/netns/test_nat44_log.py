@@ -16,22 +16,19 @@ import pytest
 
 from peers.capture import Capture
 from peers.ipfix import Collector
-from peers.namespace import Namespace, veth
+from peers.management import COLLECTOR, EXPORTER, attach_collector, listener
+from peers.namespace import Namespace
 from peers.network import DEVICE, Network, namespaces, network
 from peers.processes import need, run, wait_until
 from peers.router import Router
 
 #: The pool: an address of the outside subnet, which the router answers ARP for.
 POOL = "10.2.0.10"
-#: The ends of the link to the collector, which Linux has: a management network.
-EXPORTER, COLLECTOR = "192.168.77.1", "192.168.77.2"
 IPFIX_PORT, NFCAPD_PORT, SYSLOG_PORT = 4739, 9995, 514
 #: Connections of a test.
 CONNECTIONS = 200
 #: Ports of clients, each used once: no state of TCP is in the way.
 CLIENT_PORTS = count(20000)
-#: Bytes that a collector's socket holds until it is read, and the option for it (socket(7)).
-BUFFER_BYTES, SO_RCVBUFFORCE = 8 << 20, 33
 #: natEvent (RFC 8158 §4).
 SESSION_CREATE, SESSION_DELETE, BLOCK_ALLOCATE, BLOCK_RELEASE = 4, 5, 16, 17
 #: Information elements of the IANA registry.
@@ -48,10 +45,7 @@ class Logged:
 
     def listener(self, port: int) -> socket.socket:
         """A UDP socket of the collector's host."""
-        sock = self.host.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-        sock.bind((COLLECTOR, port))
-        return sock
+        return listener(self.host, port)
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +54,7 @@ def logged() -> Iterator[Logged]:
     with namespaces("collector") as (host,), network() as net:
         net.meet()
         router = net.router
-        assert router.namespace is not None
-        veth(router.namespace, "mgmt", host, DEVICE)
-        router.namespace.ip("addr", "add", f"{EXPORTER}/24", "dev", "mgmt")
-        host.ip("addr", "add", f"{COLLECTOR}/24", "dev", DEVICE)
+        attach_collector(router, host)
         router.configure(f"""nat44 plugin enable sessions 100000
             nat44 add address {POOL}
             set interface nat44 in {net.left.interface} out {net.right.interface}""")

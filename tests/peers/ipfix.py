@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 
 #: Lengths of fields that are addresses or numbers, bytes.
-NUMBER_BYTES = (1, 2, 4, 8, 16)
+NUMBER_BYTES = (1, 2, 4, 6, 8, 16)
 #: Numbers of sets (RFC 7011 §3.3.2).
 TEMPLATES, OPTIONS_TEMPLATES = 2, 3
 #: natEvent of the IANA registry, an information element.
