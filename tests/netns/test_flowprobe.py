@@ -57,12 +57,14 @@ def probed() -> Iterator[Probed]:
 
 @contextmanager
 def recording(
-    probed: Probed, *features: str, port: int = IPFIX_PORT, record: str = "l2 l3 l4"
+    probed: Probed, *features: str, port: int = IPFIX_PORT, record: str = "l2 l3 l4", form: str = "ipfix"
 ) -> Iterator[None]:
     """Record these for a while; the left interface was down before, so that no packet is missed."""
     router, left = probed.net.router, probed.net.left.interface
+    exporter = f"set ipfix exporter collector {COLLECTOR} port {port} src {EXPORTER} format {form}"
+    exporter += " path-mtu 1500 template-interval 1"
     router.configure(f"""set interface state {left} down
-        set ipfix exporter collector {COLLECTOR} port {port} src {EXPORTER} path-mtu 1500 template-interval 1
+        {exporter}
         flowprobe params record {record} active 600 passive 600""")
     for feature in features:
         router.ctl(f"flowprobe feature add-del {feature}")
@@ -168,27 +170,29 @@ def test_a_connection_is_one_record_of_each_direction_with_its_ends(probed: Prob
     router.check_sound()
 
 
-def test_tshark_reads_every_message(probed: Probed) -> None:
+@pytest.mark.parametrize("form", ["ipfix", "netflow-v9"])
+def test_tshark_reads_every_message(probed: Probed, form: str) -> None:
     need("tshark")
     left, right = probed.net.sides
-    fields = ("cflow.srcaddr", "cflow.packets", "cflow.protocol")
     with (
         listener(probed.host, IPFIX_PORT),
         Capture(probed.host, DEVICE, f"udp port {IPFIX_PORT}") as capture,
     ):
         for record in ("l2", "l3", "l3 l4", "l2 l3", "l2 l3 l4"):
-            with recording(probed, f"{left.interface} l2 both", record=record):
+            with recording(probed, f"{left.interface} l2 both", record=record, form=form):
                 ping_all(left.host, right.ip4, count=7)
                 ping_all(left.host, right.ip6, count=7)
         capture.wait_for(10)
-    rows = decoded(capture.file, IPFIX_PORT, "cflow", *fields)
+    rows = decoded(capture.file, IPFIX_PORT, "cflow", "cflow.srcaddr", "cflow.version")
     sources = Counter(address for row in rows for address in row[0])
     assert sources[left.ip4] >= 4
     assert sources[right.ip4] >= 4
+    assert {version for row in rows for version in row[1]} == {"10" if form == "ipfix" else "9"}
     capture.file.unlink(missing_ok=True)
 
 
-def test_nfdump_has_the_packets_that_were_sent(probed: Probed, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["ipfix", "netflow-v9"])
+def test_nfdump_has_the_packets_that_were_sent(probed: Probed, tmp_path: Path, form: str) -> None:
     need("nfcapd", "nfdump")
     left, right = probed.net.sides
     nfcapd = probed.host.start("nfcapd", "-p", str(NFCAPD_PORT), "-l", str(tmp_path), "-b", COLLECTOR)

@@ -131,6 +131,8 @@ const AREAS: &[(&str, &[Source])] = &[
     ("Bonding and LACP", &[all("features/bond"), some("tests", &["bond", "lacp"])]),
     ("LLDP", &[all("features/lldp"), some("tests", &["lldp"])]),
     ("SPAN", &[all("features/span"), some("tests", &["span", "mirror"])]),
+    ("sFlow", &[all("features/sflow"), some("tests", &["sflow"])]),
+    ("Flow records", &[all("features/flowprobe"), some("tests", &["flowprobe", "flow_records"])]),
     ("uRPF", &[all("features/urpf"), some("tests", &["urpf", "reverse_path"])]),
     (
         "Access lists",

@@ -7,6 +7,7 @@ mod bare;
 mod bridge_paths;
 mod bridge_segments;
 mod device;
+mod flow_paths;
 mod forms;
 mod function_paths;
 mod generator;

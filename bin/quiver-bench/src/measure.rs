@@ -112,6 +112,8 @@ impl Router {
         quiver_map::register(&mut registry);
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
+        quiver_sflow::register(&mut registry);
+        quiver_flowprobe::register(&mut registry);
         quiver_policer::register(&mut registry);
         quiver_shaper::register(&mut registry);
         quiver_srv6::register(&mut registry);

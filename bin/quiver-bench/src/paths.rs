@@ -248,6 +248,7 @@ pub fn all() -> Vec<Path> {
     paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
     paths.extend(checked());
     paths.extend(crate::acl_paths::all());
+    paths.extend(crate::flow_paths::all());
     paths.extend(crate::headend_paths::all());
     paths.extend(crate::tunnel_paths::all());
     paths.extend(crate::label_paths::all());

@@ -12,6 +12,7 @@ fn what_is_configured_is_written_as_it_can_be_typed_again() {
         "set ipfix exporter collector 192.0.2.9 src 192.0.2.1",
         "set ipfix exporter collector 2001:db8::9 src 2001:db8::1 port 9995 path-mtu 1500 \
          template-interval 60",
+        "set ipfix exporter collector 192.0.2.9 src 192.0.2.1 format netflow-v9",
         "set syslog sender collector 192.0.2.9 src 192.0.2.1 port 5514 max-msg-size 1024",
         "set syslog filter severity warn",
     ] {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use quiver_export::ipfix::elements::{OBSERVATION_TIME_MS, PROTOCOL};
 use quiver_export::ipfix::exporter::{FLUSH_NS, IpfixExporter, Settings, Stream};
+use quiver_export::ipfix::message::Format;
 use quiver_export::ipfix::template::Template;
 use quiver_export::moment::Moment;
 
@@ -19,7 +20,8 @@ fn at(now_ns: u64) -> Moment {
 }
 
 fn settings(collector: SocketAddr) -> Settings {
-    Settings { collector, source: LOCALHOST, path_mtu: 512, template_interval_s: 20 }
+    let format = Format::Ipfix;
+    Settings { collector, source: LOCALHOST, path_mtu: 512, template_interval_s: 20, format }
 }
 
 fn exporter(collector: SocketAddr) -> IpfixExporter {

@@ -29,7 +29,9 @@ fn counts(records: &Records<Numbered>) -> Vec<KindCounts> {
 fn a_full_ring_loses_the_newest_and_counts_them_by_kind() {
     let mut records = Records::default();
     let mut recorder = records.open(4);
-    (0..7).for_each(|number| recorder.write(numbered(number)));
+    (0..7).for_each(|number| {
+        recorder.write(numbered(number));
+    });
     let mut taken = Vec::new();
     assert!(!records.take(usize::MAX, |record: Numbered| taken.push(record.number)));
     assert_eq!(taken, [0, 1, 2, 3]);
@@ -45,7 +47,9 @@ fn a_writer_that_goes_leaves_its_records_and_its_counts() {
     let mut records = Records::default();
     for number in 0..3 {
         let mut recorder = records.open(2);
-        (0..5).for_each(|_| recorder.write(numbered(number)));
+        (0..5).for_each(|_| {
+            recorder.write(numbered(number));
+        });
     }
     assert!(!records.is_idle());
     let mut taken = 0;
@@ -87,7 +91,9 @@ fn a_slow_reader_hurts_nobody_and_the_counts_are_exact() {
     let mut records = Records::default();
     let mut recorder = records.open(64);
     let writer = std::thread::spawn(move || {
-        (0..WRITTEN).for_each(|number| recorder.write(numbered(number)));
+        (0..WRITTEN).for_each(|number| {
+            recorder.write(numbered(number));
+        });
     });
     let mut taken = 0;
     while !records.is_idle() || !writer.is_finished() {

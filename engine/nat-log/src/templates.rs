@@ -253,7 +253,7 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
 
 #[cfg(test)]
 mod tests {
-    use quiver_export::ipfix::message::Message;
+    use quiver_export::ipfix::message::{Format, Message};
 
     use super::*;
 
@@ -263,7 +263,7 @@ mod tests {
         for event in Event::ALL {
             let template = of(event);
             assert!(ALL.contains(template));
-            let mut message = Message::new(512);
+            let mut message = Message::new(Format::Ipfix, 512);
             let record = NatRecord::new(0, event);
             let added = message.record(template, |fields| write(&record, 0, 0, fields));
             assert_eq!(added, Ok(()), "{event:?}");

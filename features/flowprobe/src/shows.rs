@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use quiver_control::{Column, Command, Output, Registry, Table};
+use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::Engine;
 
 use crate::commands::{GROUP, LAYERS, WORDS, direction};
@@ -35,7 +35,7 @@ fn params(engine: &Engine) -> Output {
     let layers = LAYERS.iter().filter(|(layer, _)| settings.shape.has(*layer));
     let layers: Vec<&str> = layers.map(|(_, word)| *word).collect();
     Output::none()
-        .field("Record", layers.join(" "))
+        .field("Record", Cell::new(layers.join(" "), layers))
         .field("Active s", settings.active_s)
         .field("Passive s", settings.passive_s)
         .field("Domain", settings.domain)

@@ -171,7 +171,7 @@ fn show(engine: &Engine) -> Output {
     let Settings { rate, polling_s, header_bytes, sub_agent, .. } = agent.settings;
     let address = agent.address().map(|address| address.to_string());
     Output::none()
-        .field("Sampling rate", rate)
+        .field("Packets per sample", rate)
         .field("Polling interval s", polling_s)
         .field("Header bytes", header_bytes)
         .field("Agent", Cell::optional(address, "none"))

@@ -9,6 +9,7 @@ use quiver_core::Engine;
 
 use crate::commands::{GROUP, addresses, error};
 use crate::ipfix::exporter::{IpfixExporter, Settings};
+use crate::ipfix::message::Format;
 use crate::moment::Moment;
 
 /// The port of IPFIX (RFC 7011 §10.3.4).
@@ -22,16 +23,17 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set ipfix exporter (disable | {collector <:ip> src <:ip> [port <:1-65535>] \
-             [path-mtu <:256-9216>] [template-interval <:1-86400>]})",
+             [path-mtu <:256-9216>] [template-interval <:1-86400>] \
+             [format <format:ipfix|netflow-v9>]})",
         )
         .entry(
             order::RESOURCES,
-            "ipfix.exporter: {collector, src, port, path-mtu, template-interval}",
+            "ipfix.exporter: {collector, src, port, path-mtu, template-interval, format}",
         )
         .undo("set ipfix exporter disable")
         .replaces(&[])
         .group(GROUP)
-        .help("Send records to a collector by IPFIX over UDP (RFC 7011)")
+        .help("Send records to a collector by IPFIX (RFC 7011) or NetFlow v9 (RFC 3954) over UDP")
         .details(
             "Messages leave by a socket of Linux, so that src is an address that Linux has: of a \
              management port, of a twin. A collector behind the router's own interfaces is \
@@ -42,6 +44,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("src", "the address of Linux that messages come from")
         .word("port", "UDP port of the collector; 4739")
         .word("path-mtu", "IP packets are at most this long, bytes; 512")
+        .word("format", "ipfix, or netflow-v9 for collectors that know nothing newer")
         .word("template-interval", "seconds after which templates are sent again; 20")
         .example("set ipfix exporter collector 192.0.2.9 src 192.0.2.1 path-mtu 1500")
         .run(set),
@@ -77,6 +80,10 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
                 source,
                 path_mtu: args.or("path-mtu", PATH_MTU_DEFAULT)?,
                 template_interval_s: args.or("template-interval", TEMPLATE_INTERVAL_DEFAULT_S)?,
+                format: match args.or("format", word(Format::Ipfix))? {
+                    "netflow-v9" => Format::NetFlow9,
+                    _ => Format::Ipfix,
+                },
             })
         }
     };
@@ -85,6 +92,14 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         exporter.set(at, settings);
     }
     Ok(Output::none())
+}
+
+/// The word for a format.
+fn word(format: Format) -> &'static str {
+    match format {
+        Format::Ipfix => "ipfix",
+        Format::NetFlow9 => "netflow-v9",
+    }
 }
 
 fn show(engine: &Engine) -> Output {
@@ -116,6 +131,7 @@ fn show(engine: &Engine) -> Output {
         .field("Source", text(settings.map(|own| own.source.to_string())))
         .field("Path MTU bytes", number(settings.map(|own| own.path_mtu.into())))
         .field("Template interval s", number(settings.map(|own| own.template_interval_s.into())))
+        .field("Format", Cell::optional(settings.map(|own| word(own.format)), "none"))
         .field("Records", counts.records)
         .field("Records lost", counts.records_lost)
         .field("Messages", datagrams.sent)
@@ -132,16 +148,17 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(settings) = engine.get::<IpfixExporter>().and_then(IpfixExporter::settings) else {
         return;
     };
-    let Settings { collector, source, path_mtu, template_interval_s } = settings;
+    let Settings { collector, source, path_mtu, template_interval_s, format } = settings;
     let option = |word: &str, value: u32, default: u32| match value == default {
         true => String::new(),
         false => format!(" {word} {value}"),
     };
     config.command(format_args!(
-        "set ipfix exporter collector {} src {source}{}{}{}",
+        "set ipfix exporter collector {} src {source}{}{}{}{}",
         collector.ip(),
         option("port", collector.port().into(), PORT_DEFAULT.into()),
         option("path-mtu", (*path_mtu).into(), PATH_MTU_DEFAULT.into()),
         option("template-interval", *template_interval_s, TEMPLATE_INTERVAL_DEFAULT_S),
+        if *format == Format::Ipfix { "" } else { " format netflow-v9" },
     ));
 }

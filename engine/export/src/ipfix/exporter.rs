@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use quiver_core::clock::unix_ns;
 
 use crate::datagrams::{DatagramCounts, Datagrams};
-use crate::ipfix::message::{Fields, Message};
+use crate::ipfix::message::{Fields, Format, Message};
 use crate::ipfix::template::Template;
 use crate::moment::Moment;
 
@@ -33,6 +33,8 @@ pub struct Settings {
     pub path_mtu: u16,
     /// Templates are sent again after so many seconds (RFC 7011 §8.1).
     pub template_interval_s: u32,
+    /// How records are written.
+    pub format: Format,
 }
 
 impl Settings {
@@ -72,8 +74,8 @@ pub struct ExportCounts {
 struct Link {
     datagrams: Datagrams,
     message: Message,
-    /// Data records before this message, modulo 2^32. Those that could not be sent count, so that
-    /// the collector sees that they are missing.
+    /// Data records (of NetFlow version 9, messages) before this message, modulo 2^32. Those that
+    /// could not be sent count, so that the collector sees that they are missing.
     sequence: u32,
     templates_due_ns: u64,
     /// When the first record of the message was written.
@@ -227,7 +229,7 @@ impl Link {
         let source = SocketAddr::new(settings.source, stream.source_port);
         Link {
             datagrams: Datagrams::new(source, settings.collector),
-            message: Message::new(settings.message_bytes()),
+            message: Message::new(settings.format, settings.message_bytes()),
             sequence: 0,
             templates_due_ns: 0,
             since_ns: None,
@@ -248,7 +250,7 @@ impl Link {
         }
         self.send_templates(at, settings, stream, counts);
         let (records, refused) = (self.message.records(), counts.datagrams.refused);
-        let bytes = self.message.finish(at.unix_s(), self.sequence, stream.domain);
+        let bytes = self.message.finish(at, self.sequence, stream.domain);
         let is_sent = self.datagrams.send(at.now_ns, bytes, &mut counts.datagrams);
         match is_sent {
             true => counts.records += u64::from(records),
@@ -258,7 +260,7 @@ impl Link {
             // The collector that comes back knows no templates.
             self.templates_due_ns = self.templates_due_ns.min(at.now_ns + TEMPLATES_AGAIN_NS);
         }
-        self.sequence = self.sequence.wrapping_add(records);
+        self.sequence = self.sequence.wrapping_add(settings.format.sequence_step(records));
         self.message.clear();
     }
 
@@ -274,10 +276,11 @@ impl Link {
         if at.now_ns < self.templates_due_ns {
             return;
         }
-        let mut message = Message::new(settings.message_bytes());
+        let mut message = Message::new(settings.format, settings.message_bytes());
         let (mut in_message, mut are_sent) = (0, true);
         let mut send = |message: &mut Message, templates: u64| {
-            let bytes = message.finish(at.unix_s(), self.sequence, stream.domain);
+            let bytes = message.finish(at, self.sequence, stream.domain);
+            self.sequence = self.sequence.wrapping_add(settings.format.sequence_step(0));
             let is_sent = self.datagrams.send(at.now_ns, bytes, &mut counts.datagrams);
             counts.templates += if is_sent { templates } else { 0 };
             message.clear();
