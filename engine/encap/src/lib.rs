@@ -21,6 +21,7 @@ pub mod outer;
 pub mod output;
 pub mod path_mtu;
 pub mod relay;
+pub mod softwire;
 pub mod tunnel;
 
 pub use entries::{EncapEntries, EncapEntry, WorkerEncapEntries};

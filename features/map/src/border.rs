@@ -28,6 +28,10 @@ pub(crate) const TO_IP6: &str = "ip4-map-t";
 pub(crate) const TO_IP4: &str = "ip6-map-t";
 pub(crate) const CUT_TRANSLATED: &str = "map-t-fragment";
 
+/// The space in which a node claims packets of IPv4 in packets of IPv6 to addresses whose routes lead
+/// to it, and not to the border relay.
+const REST_CLAIMS: &str = "ip6-protocol-without-domain";
+
 /// Small number of the table that both sides are routed in.
 pub(crate) const TABLE: u32 = 0;
 /// TTL and hop limit are over.
@@ -50,6 +54,8 @@ pub(crate) struct Border {
     pub error4: NodeId,
     error6: NodeId,
     pub done: NodeId,
+    /// Who takes packets of IPv4 in reassembled packets of IPv6 to an address of its own.
+    rest: Option<NodeId>,
 }
 
 impl Border {
@@ -64,6 +70,7 @@ impl Border {
             error4: wiring.node(nodes::ip4::ICMP_ERROR),
             error6: wiring.node(nodes::ip6::ICMP_ERROR),
             done: wiring.node(nodes::IP_DONE),
+            rest: wiring.claims(REST_CLAIMS).first().map(|(_, node)| *node),
         }
     }
 
@@ -95,6 +102,13 @@ impl Border {
         {
             domain.prefetch_binding(port);
         }
+    }
+
+    /// Where a reassembled packet goes whose destination is another node's than the border relay's.
+    pub fn other_end(&self, destination6: u128) -> Option<NodeId> {
+        let rest = self.rest?;
+        let group = Ip6::table(&self.tables, TABLE).lookup(destination6);
+        (self.tables.groups.resolve(group, 0).next == rest).then_some(rest)
     }
 
     #[inline(always)]

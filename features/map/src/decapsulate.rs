@@ -94,6 +94,10 @@ impl<const LOCAL: bool> Stage for Decapsulate<LOCAL> {
         let ends = (header.source_bits(), header.destination_bits());
         let mut at = Ip6Header::LEN;
         if LOCAL {
+            if let Some(other) = self.border.other_end(ends.1) {
+                packet.hand_over_nothing();
+                return Ok(other);
+            }
             let upper = upper_layer(header.next_header(), behind);
             at += upper.map_err(|_| MapDrop::Truncated)?.offset;
         } else if header.next_header() != IpProtocol::IPV4 {

@@ -26,6 +26,7 @@ use quiver_tables::sessions::SessionError;
 use quiver_wire::IpProtocol;
 
 use crate::session::{Direction, Flags, Objects, Session, Table, WORDS, Writer};
+use crate::softwires::{B4, is_softwire};
 use crate::standby::Journal;
 use crate::tables::{Blocks, Provider, Rules};
 use quiver_translation::flow::{End, Flow, Key};
@@ -66,8 +67,14 @@ fn keys(from: End, to: End, protocol: IpProtocol, table: u32) -> Key {
     Flow { source: from, destination: to, protocol, table }.key()
 }
 
+/// The address of the subscriber that a host is: all behind a B4 are one (RFC 6333 §6.6).
+pub(crate) fn subscriber_address(table: u32, address: u32) -> u32 {
+    if is_softwire(table) { B4 } else { address }
+}
+
 /// The keys of a subscriber; address 0 stands for all hosts of the table.
 pub(crate) fn subscriber_keys(table: u32, address: u32) -> [Key; 2] {
+    let address = subscriber_address(table, address);
     let (own, none) = (End { address, port: 0 }, End::default());
     [keys(own, none, SUBSCRIBER, table), keys(none, End { address, port: 1 }, SUBSCRIBER, table)]
 }

@@ -23,6 +23,8 @@ use crate::owner::{OWNER, Owner, SlowPath};
 use crate::provider::{self, Settings};
 use crate::session::{Session, Writer};
 use crate::sides;
+use crate::softwires::config::Dslite;
+use crate::softwires::{self, SOFTWIRE};
 use crate::tables::{PoolAddress, Rules, Shared, Sides};
 
 /// Sessions that may be enabled; address space is reserved for so many.
@@ -73,6 +75,7 @@ pub(crate) struct Nat44 {
     /// By VRF: those in which its destinations are looked for.
     pub vrf_tables: BTreeMap<u32, Vec<u32>>,
     pub settings: Settings,
+    pub dslite: Dslite,
     pub sides: BTreeMap<InterfaceId, Sides>,
     pub forwarding: bool,
     /// Addresses that routes make the router's own, and their table.
@@ -81,6 +84,24 @@ pub(crate) struct Nat44 {
     changes: u64,
     /// How often the configuration was published.
     pub version: u64,
+}
+
+/// Addresses in order as ranges of those that follow one another and are of the same kind.
+pub(crate) fn ranges_of<K: PartialEq>(
+    addresses: impl Iterator<Item = (Ipv4Addr, K)>,
+) -> Vec<(Ipv4Addr, Ipv4Addr, K)> {
+    let mut ranges: Vec<(Ipv4Addr, Ipv4Addr, K)> = Vec::new();
+    for (address, kind) in addresses {
+        match ranges.last_mut() {
+            Some((_, last, of))
+                if *of == kind && u32::from(*last).checked_add(1) == Some(address.into()) =>
+            {
+                *last = address;
+            }
+            _ => ranges.push((address, address, kind)),
+        }
+    }
+    ranges
 }
 
 fn disabled() -> Refusal {
@@ -105,6 +126,7 @@ impl Nat44 {
             excluded: BTreeSet::new(),
             vrf_tables: BTreeMap::new(),
             settings: Settings::default(),
+            dslite: Dslite::default(),
             sides: BTreeMap::new(),
             forwarding: false,
             routes: BTreeSet::new(),
@@ -115,18 +137,7 @@ impl Nat44 {
 
     /// The pool as ranges of addresses that follow one another.
     pub fn ranges(&self) -> Vec<(Ipv4Addr, Ipv4Addr, Option<u32>)> {
-        let mut ranges: Vec<(Ipv4Addr, Ipv4Addr, Option<u32>)> = Vec::new();
-        for (address, tenant) in &self.pool {
-            match ranges.last_mut() {
-                Some((_, last, of))
-                    if of == tenant && u32::from(*last) + 1 == u32::from(*address) =>
-                {
-                    *last = *address;
-                }
-                _ => ranges.push((*address, *address, *tenant)),
-            }
-        }
-        ranges
+        ranges_of(self.pool.iter().map(|(address, tenant)| (*address, *tenant)))
     }
 
     /// What it was enabled with.
@@ -231,6 +242,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         for id in all {
             sides::set(engine, nat, id, Sides::default())?;
         }
+        softwires::config::forget(engine, nat)?;
         if quiver_nat_log::is_on(engine) {
             // Packets that came before make sessions until every worker has ended its pass.
             wait_for_workers(engine)?;
@@ -283,7 +295,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
 }
 
 /// Wait until every worker has ended the pass that it is in.
-fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
+pub(crate) fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
     for worker in 0..engine.worker_count() {
         let waited = engine.wait_for_worker(WorkerId(worker as u16));
         waited.map_err(|error| Refusal::new(error.to_string()))?;
@@ -321,6 +333,8 @@ pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat44) {
         Rules { forwarding: nat.forwarding, inside_table, outside_table, ..Rules::default() };
     let given = nat.pool.iter().map(|(address, tenant)| (*address, tenant.map(table)));
     let of_interfaces = nat.pool_interfaces.iter().filter_map(|id| address_of(engine, *id));
+    let of_b4s = nat.dslite.pool.iter().map(|address| (*address, Some(SOFTWIRE)));
+    let given = given.chain(of_b4s);
     for (address, tenant) in given.chain(of_interfaces.map(|address| (address, None))) {
         rules.pool.push(PoolAddress { address: address.into(), tenant });
         rules.external.insert(address.into(), own.contains(&address));
@@ -333,6 +347,7 @@ pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat44) {
     let routes = nat.vrf_tables.iter();
     rules.vrf_routes =
         routes.map(|(vrf, to)| (table(*vrf), to.iter().map(|to| table(*to)).collect())).collect();
+    rules.aftr = nat.dslite.aftr();
     rules.provider = nat.settings.provider(table);
     let foreign = rules.external.iter().filter(|(_, is_own)| !**is_own);
     let wanted = foreign.map(|(address, _)| (outside_table, Ipv4Addr::from(*address))).collect();
@@ -393,7 +408,10 @@ pub(crate) fn add_addresses(
         if let Some(wrong) = range().find(|address| !is_unicast(*address)) {
             return Err(Refusal::new(format!("{wrong} is no address of a host")));
         }
-        if let Some(known) = range().find(|address| nat.pool.contains_key(address)) {
+        let has = |nat: &Nat44, address: &Ipv4Addr| {
+            nat.pool.contains_key(address) || nat.dslite.pool.contains(address)
+        };
+        if let Some(known) = range().find(|address| has(nat, address)) {
             return Err(Refusal::new(format!("{known} is in the pool already"))
                 .remedy("`show nat44 addresses` lists the pool"));
         }
@@ -406,7 +424,7 @@ pub(crate) fn add_addresses(
     })
 }
 
-fn check_range(first: Ipv4Addr, last: Ipv4Addr) -> Result<usize, Refusal> {
+pub(crate) fn check_range(first: Ipv4Addr, last: Ipv4Addr) -> Result<usize, Refusal> {
     let (first_bits, last_bits) = (u32::from(first), u32::from(last));
     if first_bits > last_bits {
         return Err(Refusal::new(format!("{last} is before {first}")));
@@ -438,16 +456,25 @@ pub(crate) fn remove_addresses(
             tenant.into_iter().for_each(|tenant| hold(engine, tenant, false));
         }
         publish(engine, nat);
-        let (first, last) = (u32::from(first), u32::from(last));
-        end_sessions(engine, move |session| {
-            let address = session.flow(crate::session::Direction::OutToIn).destination.address;
-            (first..=last).contains(&address)
-        })?;
-        provider::end_bindings(engine, move |binding| {
-            let flow = binding.flow(crate::session::Direction::OutToIn);
-            binding.kind() != crate::bindings::Kind::Subscriber
-                && (first..=last).contains(&flow.destination.address)
-        })
+        end_of_addresses(engine, first, last)
+    })
+}
+
+/// End the sessions and bindings of external addresses.
+pub(crate) fn end_of_addresses(
+    engine: &mut Engine,
+    first: Ipv4Addr,
+    last: Ipv4Addr,
+) -> Result<(), Refusal> {
+    let (first, last) = (u32::from(first), u32::from(last));
+    end_sessions(engine, move |session| {
+        let address = session.flow(crate::session::Direction::OutToIn).destination.address;
+        (first..=last).contains(&address)
+    })?;
+    provider::end_bindings(engine, move |binding| {
+        let flow = binding.flow(crate::session::Direction::OutToIn);
+        binding.kind() != crate::bindings::Kind::Subscriber
+            && (first..=last).contains(&flow.destination.address)
     })
 }
 

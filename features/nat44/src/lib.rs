@@ -21,6 +21,7 @@ mod provider_shows;
 mod session;
 mod shows;
 mod sides;
+mod softwires;
 mod standby;
 mod tables;
 mod translate;
@@ -46,6 +47,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(node::spec::<true>(arc, &shared));
     registry.graph.node(node::spec::<false>(arc, &shared));
     registry.graph.node(own_errors::spec(&shared));
+    softwires::register(registry, arc, &shared);
     registry.graph.claim(SPACE, NAT44_ED, own_errors::OWN_ERRORS);
     // An interface on both sides: what comes to a session or a mapping first, then what goes out.
     for (node, after) in [(node::OUT2IN, &[][..]), (node::IN2OUT, &[node::OUT2IN][..])] {

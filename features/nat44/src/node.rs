@@ -19,6 +19,8 @@ use quiver_translation::routing::Routing;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::session::{Direction, Session, flag};
+use crate::softwires::encapsulate::ENCAPSULATE;
+use crate::softwires::{B4Number, b4_of};
 use crate::tables::{Filtering, Rules, Shared, Sides};
 use crate::translate::translate;
 use quiver_translation::flow::{Flow, Key, Kind, classify_with, key_with};
@@ -69,6 +71,35 @@ quiver_core::reasons! {
         /// The sender gets an ICMP error.
         BindingsExceeded = info "bindings-exceeded", "new sessions refused: all bindings are in \
             use (`nat44 plugin enable` takes their number)";
+        /// RFC 6333 §11.
+        NotAdmitted = "b4-not-admitted", "from a host of IPv6 that may be no B4 (`dslite add \
+            b4-prefix`)";
+        /// As many as there may be.
+        B4sExceeded = "b4s-exceeded", "from a new B4: all numbers of B4s are in use";
+        /// RFC 7785 §4.
+        B4Limit = "b4-limit", "from a new B4 whose prefix has as many as it may have (`dslite set \
+            b4-limit`)";
+        /// Wrong.
+        InnerWrong = "inner-wrong", "from a B4: the packet inside is no whole packet of IPv4";
+        /// RFC 6333 §11.
+        InnerSource = "inner-source", "from a B4: the source of the packet inside is no host's";
+        /// RFC 6040 §4.2.
+        InnerCongestion = "inner-congestion", "from a B4: the outer header says congestion, and \
+            the sender of the packet inside does not know of it";
+        /// Round and round.
+        TunnelLoop = "loop", "the packet came out of tunnels too often";
+        /// Too many headers in front already.
+        NoHeadroom = "no-headroom", "no room in the buffer for a header";
+        /// RFC 6333 §6.5.
+        AftrAddress = "aftr-address", "to 192.0.0.1, and no ping";
+        /// RFC 792.
+        SoftwireTtl = "softwire-ttl", "from a B4, with a TTL that ends here, and no ICMP error may \
+            be sent";
+        /// RFC 792.
+        NotOutside = "not-outside", "from a B4, to a destination that no outside interface leads \
+            to, and no ICMP error may be sent";
+        /// RFC 6333 §6.5.
+        SoftwireErrors = info "softwire-errors", "ICMP errors sent to hosts behind B4s";
         /// Passes.
         BackPressure = info "back-pressure", "passes in which a worker read no packets because \
             the ring to the worker that makes sessions was full";
@@ -82,23 +113,34 @@ quiver_core::reasons! {
 }
 
 /// RFC 792: the TTL is over.
-const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
+pub(crate) const TIME_EXCEEDED: IcmpErrorRequest =
+    IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
 
 /// Request to the slow path: the side that a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlowRequest {
-    pub from_inside: bool,
+pub(crate) enum SlowRequest {
+    Outside = 0,
+    Inside = 1,
+    /// From a B4, in a packet of IPv6.
+    Softwire = 2,
 }
 
 impl Handover for SlowRequest {
     fn to_index(self) -> u32 {
-        self.from_inside.into()
+        self as u32
     }
 
     fn from_index(index: u32) -> SlowRequest {
-        SlowRequest { from_inside: index != 0 }
+        match index {
+            0 => SlowRequest::Outside,
+            1 => SlowRequest::Inside,
+            _ => SlowRequest::Softwire,
+        }
     }
 }
+
+/// In the place of an interface's table: no packet is routed in it.
+const NO_TABLE: u32 = u32::MAX;
 
 /// Where packets of an interface go that are translated or are to be left alone.
 #[derive(Clone, Copy)]
@@ -121,6 +163,7 @@ pub(crate) struct Translator {
     pub lookup: NodeId,
     lookup_in_table: NodeId,
     pub icmp_error: NodeId,
+    encapsulate: NodeId,
     routing: Routing,
 }
 
@@ -137,6 +180,7 @@ impl Translator {
             lookup: wiring.node(nodes::ip4::LOOKUP),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
             icmp_error: wiring.node(nodes::ip4::ICMP_ERROR),
+            encapsulate: wiring.node(ENCAPSULATE),
             routing: Routing::new(wiring),
         }
     }
@@ -156,6 +200,13 @@ impl Translator {
             now_s: (cx.now_ns / 1_000_000_000) as u32,
             has_calls: self.shared.algs.has_calls(),
         }
+    }
+
+    /// What holds for packets that came out of softwires by an interface: it has no table of IPv4
+    /// that they are routed in.
+    pub fn softwire_state(&self, cx: &Context<'_>, rx: InterfaceId, own: NodeId) -> InterfaceState {
+        let sides = Sides { inside: true, outside: false, output: false };
+        InterfaceState { table: NO_TABLE, sides, ..self.interface_state(cx, rx, own) }
     }
 
     /// Translate a packet by its session; where it goes.
@@ -191,6 +242,10 @@ impl Translator {
     pub fn next(&self, state: InterfaceState, packet: &mut Packet, table: u32) -> NodeId {
         if table == state.table {
             return state.behind.take(packet);
+        }
+        if let Some(number) = b4_of(table) {
+            packet.hand_over(B4Number(number));
+            return self.encapsulate;
         }
         packet.hand_over(TableIndex(table));
         self.lookup_in_table
@@ -234,6 +289,16 @@ impl Translator {
                 && self.outside_table(rules, state, destination).is_some())
     }
 
+    /// May a packet from a B4 be translated, or is it for another host inside (RFC 4787 REQ-9)?
+    pub fn leads_outside_of_b4(&self, rules: &Rules, destination: u32) -> bool {
+        let outside = rules.outside_table;
+        is_unicast(destination.into())
+            && (rules.external.contains_key(&destination)
+                || (!self.routing.is_local(outside, destination)
+                    && !rules.is_excluded(destination)
+                    && self.leads_outside(outside, destination, false)))
+    }
+
     /// A packet from inside without session: the slow path makes one, unless it stays inside.
     #[cold]
     #[inline(never)]
@@ -253,7 +318,7 @@ impl Translator {
                 return None;
             }
         }
-        is_for_outside.then_some(SlowRequest { from_inside: true })
+        is_for_outside.then_some(SlowRequest::Inside)
     }
 
     /// Is a packet from outside to an endpoint-independent mapping that may admit it?
@@ -296,7 +361,7 @@ impl Translator {
                 rules.forwarding || state.sides.inside || self.routing.is_local(state.table, to);
             return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
         };
-        let slow = Ok(Some(SlowRequest { from_inside: false }));
+        let slow = Ok(Some(SlowRequest::Outside));
         match classify_with(packet, state.table, state.has_calls) {
             (Kind::IcmpError, _) => slow,
             (Kind::Data { .. } | Kind::Query { .. }, flow)
@@ -370,7 +435,7 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
         {
             let session = Session(objects.get(found >> 1));
             if session.is_helped() {
-                packet.hand_over(SlowRequest { from_inside: INSIDE });
+                packet.hand_over(if INSIDE { SlowRequest::Inside } else { SlowRequest::Outside });
                 return Ok(self.slow);
             }
             return Ok(self.translator.pass_on(state, packet, session, Direction::of_index(found)));

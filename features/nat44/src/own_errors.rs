@@ -12,6 +12,8 @@ use quiver_forwarding::nodes;
 use quiver_translation::own_errors::{NAT44_ED, next};
 
 use crate::icmp_error;
+use crate::softwires::encapsulate::ENCAPSULATE;
+use crate::softwires::{B4Number, b4_of};
 use crate::tables::Shared;
 
 /// The node's name.
@@ -23,6 +25,7 @@ struct OwnErrors {
     /// Where errors go that are about packets of no session.
     others: NodeId,
     lookup_in_table: NodeId,
+    encapsulate: NodeId,
 }
 
 impl OwnErrors {
@@ -36,10 +39,16 @@ impl OwnErrors {
         let mut tables = [rules.outside_table, rules.inside_table, received_in].into_iter();
         let table = tables.find_map(|table| icmp_error::translate(packet, table, sessions).ok());
         match table {
-            Some(table) => {
-                packet.hand_over(TableIndex(table));
-                self.lookup_in_table
-            }
+            Some(table) => match b4_of(table) {
+                Some(number) => {
+                    packet.hand_over(B4Number(number));
+                    self.encapsulate
+                }
+                None => {
+                    packet.hand_over(TableIndex(table));
+                    self.lookup_in_table
+                }
+            },
             None => self.others,
         }
     }
@@ -61,6 +70,7 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
             tables: wiring.shared(),
             others: next(wiring, NAT44_ED),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
+            encapsulate: wiring.node(ENCAPSULATE),
         })
     })
     .describe(|record, names| format!("to {}", names.node(record.next)))

@@ -2,6 +2,7 @@
 //! over. Others hand packets that need a session over to it.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,6 +24,10 @@ use crate::node::{
 };
 use crate::ports::{EXHAUSTED_MAX, Exhausted};
 use crate::session::{Direction, Flags, NewSession, Session, Writer};
+use crate::softwires::answers::{Answers, Softwire};
+use crate::softwires::encapsulate::ToB4s;
+use crate::softwires::fragments::Fragments;
+use crate::softwires::table::Softwires;
 use crate::standby::{Feed, Journal};
 use crate::tables::{Rules, Shared};
 
@@ -43,6 +48,8 @@ const WAITING_MAX: usize = 8_192;
 pub(crate) struct Owner {
     pub writer: Writer,
     pub bindings: Option<Box<Bindings>>,
+    /// B4s, while DS-Lite is set up.
+    pub softwires: Option<Box<Softwires>>,
     random: u64,
     pub exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
     /// What helpers know.
@@ -56,7 +63,7 @@ impl Owner {
     pub fn new(writer: Writer, algs: Algs, seed: u64, log: Log) -> Owner {
         let exhausted = Box::new([Exhausted::default(); EXHAUSTED_MAX]);
         let log = Journal::new(log);
-        Owner { writer, bindings: None, random: seed | 1, exhausted, algs, log }
+        Owner { writer, bindings: None, softwires: None, random: seed | 1, exhausted, algs, log }
     }
 
     /// End the sessions that are over among the next `places`; how many.
@@ -67,7 +74,7 @@ impl Owner {
         places: usize,
         is_over: &impl Fn(Session<'_>) -> bool,
     ) -> usize {
-        let Owner { writer, bindings, algs, log, .. } = self;
+        let Owner { writer, bindings, softwires, algs, log, .. } = self;
         log.set_now(now_ns);
         writer.turn(places, |number, words| {
             let session = Session(words);
@@ -78,6 +85,7 @@ impl Owner {
                 if let Some(bindings) = bindings {
                     bindings.release(session, seconds(now_ns), &rules.provider);
                 }
+                release_softwires(softwires.as_deref(), session, seconds(now_ns));
             } else {
                 log.visit(number, session);
             }
@@ -94,7 +102,7 @@ impl Owner {
         (first, places): (u32, u32),
         ends: &impl Fn(Session<'_>) -> bool,
     ) {
-        let Owner { writer, bindings, algs, log, .. } = self;
+        let Owner { writer, bindings, softwires, algs, log, .. } = self;
         log.set_now(now_ns);
         for number in first..first.saturating_add(places) {
             let session = Session(writer.objects().get(number));
@@ -106,6 +114,7 @@ impl Owner {
             if let Some(bindings) = bindings {
                 bindings.release(session, seconds(now_ns), &rules.provider);
             }
+            release_softwires(softwires.as_deref(), session, seconds(now_ns));
             writer.remove(number);
         }
         writer.collect();
@@ -130,6 +139,9 @@ impl Owner {
         if let Some(bindings) = &mut self.bindings {
             bindings.begin((inside, outside), flags, now_s, rules);
         }
+        if let Some(softwires) = &self.softwires {
+            softwires.begin([inside.table, outside.table], now_s);
+        }
         let made = Session(self.writer.objects().get(session));
         self.log.session(Event::SessionCreate, session, made);
         Ok(session)
@@ -144,12 +156,31 @@ impl Owner {
     }
 }
 
+/// The B4s of a session that ends have one less.
+fn release_softwires(softwires: Option<&Softwires>, session: Session<'_>, now_s: u32) {
+    if let Some(softwires) = softwires {
+        let table = |direction| session.flow(direction).table;
+        softwires.release([table(Direction::InToOut), table(Direction::OutToIn)], now_s);
+    }
+}
+
+/// Where a packet came from.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Inside,
+    Outside,
+    Softwire(Softwire),
+}
+
 /// A worker's instance.
 pub(crate) struct SlowPath {
-    translator: Translator,
+    pub translator: Translator,
     /// `nat44-ed-in2out`, `nat44-ed-out2in`.
     features: [NodeId; 2],
-    own: NodeId,
+    pub own: NodeId,
+    /// To hosts behind B4s.
+    pub answers: Answers,
+    pub fragments: Fragments,
     /// The owner's, while NAT44 is enabled.
     pub owner: Option<Box<Owner>>,
     /// Packets that found the ring to the owner full, on other workers.
@@ -157,12 +188,12 @@ pub(crate) struct SlowPath {
 }
 
 /// Seconds of the router's clock, as sessions have them.
-fn seconds(now_ns: u64) -> u32 {
+pub(crate) fn seconds(now_ns: u64) -> u32 {
     (now_ns / 1_000_000_000) as u32
 }
 
 /// Does a packet go no further?
-fn is_last_hop(packet: &Packet) -> bool {
+pub(crate) fn is_last_hop(packet: &Packet) -> bool {
     packet.bytes().get(8).is_some_and(|ttl| *ttl <= 1)
 }
 
@@ -239,6 +270,9 @@ impl SlowPath {
         if let Some(bindings) = &owner.bindings {
             self.translator.shared.note_bindings(bindings);
         }
+        if let Some(softwires) = &owner.softwires {
+            self.translator.shared.note_softwires(softwires);
+        }
     }
 
     /// What is configured now.
@@ -247,12 +281,14 @@ impl SlowPath {
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat44Drop> {
-        let SlowRequest { from_inside } = packet.handed_over();
-        let feature = self.features[usize::from(!from_inside)];
+        let (side, feature) = match packet.handed_over() {
+            SlowRequest::Inside => (Side::Inside, self.features[0]),
+            SlowRequest::Outside => (Side::Outside, self.features[1]),
+            SlowRequest::Softwire => return self.from_softwire(cx, packet),
+        };
         let state = self.translator.interface_state(cx, packet.rx, feature);
         let shared = self.translator.shared.clone();
         let rules = shared.rules(cx.pass);
-        let sessions = shared.table().ok_or(Nat44Drop::NotEnabled)?;
         let (kind, flow) = classify_with(packet, state.table, state.has_calls);
         match kind {
             Kind::IcmpError => return self.icmp_error(cx, state, packet, rules),
@@ -261,6 +297,20 @@ impl SlowPath {
             Kind::Truncated => return Err(Nat44Drop::Truncated),
             Kind::Data { .. } | Kind::Query { .. } => {}
         }
+        self.through_session(cx, packet, (rules, state), (kind, flow), side)
+    }
+
+    /// Translate a packet by its session, made where there is none.
+    pub fn through_session(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+        (rules, state): (&Rules, InterfaceState),
+        (kind, flow): (Kind, Flow),
+        side: Side,
+    ) -> Result<NodeId, Nat44Drop> {
+        let shared = self.translator.shared.clone();
+        let sessions = shared.table().ok_or(Nat44Drop::NotEnabled)?;
         let known = sessions.0.lookup(&flow.key());
         let made = match known {
             Some(index) => Ok(index),
@@ -270,7 +320,7 @@ impl SlowPath {
             }
             None => check_opens(&flow, kind)
                 .map_err(Refused::Dies)
-                .and_then(|tcp_flags| self.make(cx, rules, flow, tcp_flags, state, from_inside)),
+                .and_then(|tcp_flags| self.make(cx, rules, flow, tcp_flags, state, side)),
         };
         let index = match made {
             Ok(index) => index,
@@ -278,6 +328,10 @@ impl SlowPath {
             Err(Refused::Answered(reason)) => {
                 self.note_refusal(reason);
                 cx.count(reason, 1);
+                if let Side::Softwire(softwire) = side {
+                    let about = (HOST_UNREACHABLE, Nat44Drop::NoTranslation);
+                    return self.answers.error(cx, packet, softwire, about);
+                }
                 packet.hand_over(HOST_UNREACHABLE);
                 return Ok(self.translator.icmp_error);
             }
@@ -350,7 +404,7 @@ impl SlowPath {
         flow: Flow,
         tcp_flags: u8,
         state: InterfaceState,
-        from_inside: bool,
+        side: Side,
     ) -> Result<u32, Refused> {
         let owner = self.owner.as_mut().ok_or(Nat44Drop::NotEnabled)?;
         owner.log.set_now(cx.now_ns);
@@ -360,6 +414,7 @@ impl SlowPath {
             return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
         }
         let at = Moment::of(cx);
+        let from_inside = !matches!(side, Side::Outside);
         let plan = if from_inside {
             let to = flow.destination.address;
             let table = self.translator.outside_table(rules, state, to);
@@ -463,7 +518,7 @@ impl Node for SlowPath {
         let places = of_round(owner.writer.places());
         let ended = owner.end_where(shared.rules(cx.pass), cx.now_ns, places, &is_over);
         owner.turn_expected(shared.rules(cx.pass), now_s);
-        let Owner { writer, bindings, algs, log, .. } = &mut **owner;
+        let Owner { writer, bindings, softwires, algs, log, .. } = &mut **owner;
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
             shared.note_sessions(writer);
@@ -473,6 +528,12 @@ impl Node for SlowPath {
             bindings.turn(of_round(bindings.writer.places()), now_s, provider, log);
             shared.note_bindings(bindings);
             is_empty &= bindings.writer.is_empty();
+        }
+        if let Some(softwires) = softwires {
+            let places = of_round(softwires.writer.places());
+            softwires.turn(places, now_s, (bindings.as_deref(), provider));
+            shared.note_softwires(softwires);
+            is_empty &= softwires.writer.is_empty();
         }
         // An empty table is not turned again: the places of its last sessions are free from now.
         writer.collect();
@@ -489,6 +550,8 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
             features: [IN2OUT, OUT2IN]
                 .map(|name| wiring.number(name).unwrap_or(quiver_core::graph::node::DROP)),
             own: wiring.id,
+            answers: Answers::new(ToB4s::new(wiring)),
+            fragments: Fragments::new(RandomState::new().hash_one(wiring.worker.index())),
             owner: None,
             waiting: VecDeque::with_capacity(WAITING_MAX),
         })

@@ -7,10 +7,13 @@ use quiver_tables::exact::NOT_FOUND;
 use quiver_translation::flow::{End, Flow, Key};
 use quiver_wire::IpProtocol;
 
-use crate::bindings::{block_at, block_of, mapping_from, mapping_to, quarantined, subscriber_keys};
+use crate::bindings::{
+    block_at, block_of, mapping_from, mapping_to, quarantined, subscriber_address, subscriber_keys,
+};
 use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
 use crate::session::Flags;
+use crate::softwires::{SOFTWIRE, b4_of, is_softwire};
 use crate::tables::{Blocks, FIRST_PORT, PORTS, Rules};
 
 /// Ports that are tried in one look-up. It divides [`PORTS`].
@@ -64,7 +67,8 @@ impl Wanted<'_> {
     }
 
     fn source(&self) -> (u32, u32) {
-        (self.flow.table, self.flow.source.address)
+        let Flow { table, source, .. } = self.flow;
+        (table, subscriber_address(table, source.address))
     }
 }
 
@@ -245,12 +249,15 @@ impl Owner {
         wanted: &Wanted<'r>,
     ) -> (impl Iterator<Item = u32> + Clone + use<'r>, usize) {
         let Wanted { rules, flow, .. } = *wanted;
-        let own = rules.pool.iter().any(|address| address.tenant == Some(flow.table));
-        let tenant = own.then_some(flow.table);
+        let group = if is_softwire(flow.table) { SOFTWIRE } else { flow.table };
+        let own = rules.pool.iter().any(|address| address.tenant == Some(group));
+        let tenant = own.then_some(group);
         let pool = rules.pool.iter().filter(move |address| address.tenant == tenant);
         let count = pool.clone().count();
         // A host keeps its address while that has ports (RFC 4787 REQ-2).
-        let hash = u64::from(flow.source.address).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let (table, address) = wanted.source();
+        let number = b4_of(table).map_or(0, u64::from);
+        let hash = (u64::from(address) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let by_hash = ((hash * count as u64) >> 32) as usize;
         let paired = self.paired(wanted);
         let place = pool.clone().position(|pooled| Some(pooled.address) == paired);

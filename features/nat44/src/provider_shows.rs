@@ -11,6 +11,7 @@ use crate::bindings::{Binding, Kind};
 use crate::commands::{GROUP, protocol_word};
 use crate::config::Nat44;
 use crate::session::Direction;
+use crate::softwires::shows::b4_cell;
 
 /// Bindings that a slice looks at.
 const PLACES_PER_SLICE: u32 = 1_024;
@@ -45,6 +46,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 "blocks",
                 &[
                     Column::left("Inside"),
+                    Column::left("B4"),
                     Column::left("Outside"),
                     Column::right("First port").key("first_port"),
                     Column::right("Last port").key("last_port"),
@@ -77,6 +79,7 @@ pub(crate) fn register(registry: &mut Registry) {
                     "subscribers",
                     &[
                         Column::left("Inside"),
+                        Column::left("B4"),
                         Column::right("Sessions"),
                         Column::right("Mappings"),
                         Column::right("Blocks"),
@@ -166,7 +169,7 @@ fn add_binding(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
     }
     let now_s = (engine.now_ns() / 1_000_000_000) as u32;
     match wanted.kind {
-        Kind::Subscriber => subscriber(table, wanted, binding),
+        Kind::Subscriber => subscriber(nat, table, wanted, binding),
         Kind::Block => block(nat, table, wanted, binding, now_s),
         _ => mapping(table, wanted, binding, now_s),
     }
@@ -176,8 +179,9 @@ fn is(wanted: Option<u32>, address: u32) -> bool {
     wanted.is_none_or(|wanted| wanted == address)
 }
 
-fn subscriber(table: &mut Table, wanted: Wanted, binding: Binding<'_>) {
-    let address = binding.flow(Direction::InToOut).source.address;
+fn subscriber(nat: &Nat44, table: &mut Table, wanted: Wanted, binding: Binding<'_>) {
+    let host = binding.flow(Direction::InToOut);
+    let address = host.source.address;
     // Address 0 stands for a table as a whole.
     if address == 0 || !is(wanted.inside, address) {
         return;
@@ -186,6 +190,7 @@ fn subscriber(table: &mut Table, wanted: Wanted, binding: Binding<'_>) {
     table
         .row()
         .cell(Ipv4Addr::from(address).to_string())
+        .cell(b4_cell(nat, host.table))
         .cell(binding.users())
         .cell(binding.mappings())
         .cell(binding.blocks())
@@ -204,6 +209,7 @@ fn block(nat: &Nat44, table: &mut Table, wanted: Wanted, binding: Binding<'_>, n
     table
         .row()
         .cell(Ipv4Addr::from(inside).to_string())
+        .cell(b4_cell(nat, binding.flow(Direction::InToOut).table))
         .cell(Ipv4Addr::from(at.address).to_string())
         .cell(first)
         .cell(last)

@@ -12,6 +12,7 @@ use crate::bindings::Kind;
 use crate::commands::{GROUP, TIMEOUTS, protocol_word};
 use crate::config::Nat44;
 use crate::session::{Direction, Flags, Session};
+use crate::softwires::shows::b4_cell;
 
 /// Sessions that a slice of `show nat44 sessions` looks at.
 const PLACES_PER_SLICE: u32 = 1_024;
@@ -98,6 +99,7 @@ fn sessions(engine: &mut Engine, wanted: Wanted) -> Result<Work<Engine>, Refusal
     let columns = [
         Column::left("Protocol"),
         Column::left("Local"),
+        Column::left("B4"),
         Column::left("External"),
         Column::left("Remote"),
         Column::left("State"),
@@ -152,6 +154,7 @@ fn add_session(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
         .row()
         .cell(protocol_word(inside.protocol.0))
         .cell(local.to_string())
+        .cell(b4_cell(nat, inside.table))
         .cell(external.to_string())
         .cell(remote.to_string())
         .cell(state)

@@ -13,6 +13,8 @@ use quiver_wire::IpProtocol;
 use crate::alg::SharedExpected;
 use crate::bindings::Readers;
 use crate::session::{Class, Objects, Table, Writer};
+use crate::softwires::Aftr;
+use crate::softwires::table::Softwires;
 
 /// Timeouts, in seconds, by [`Class`]: UDP (RFC 4787 REQ-5), TCP established and transitory (RFC
 /// 5382 REQ-5), ICMP queries (RFC 5508 REQ-2), other protocols.
@@ -167,6 +169,7 @@ pub(crate) struct Rules {
     /// By the table of a host: the tables in which its destinations are looked for, in order.
     pub vrf_routes: HashMap<u32, Vec<u32>>,
     pub provider: Provider,
+    pub aftr: Aftr,
     /// Small numbers of the tables of `inside-vrf` and `outside-vrf`.
     pub inside_table: u32,
     pub outside_table: u32,
@@ -253,6 +256,11 @@ pub(crate) struct Shared {
     table: OnceLock<(Table, Arc<Objects>)>,
     /// Bindings, from the first option on that needs them.
     bindings: OnceLock<Readers>,
+    /// B4s, from the first time on that DS-Lite was set up.
+    softwires: OnceLock<Readers>,
+    /// Live B4s; they have smaller numbers than the second one.
+    pub b4s: AtomicUsize,
+    pub b4_places: AtomicUsize,
     /// Bindings have smaller numbers than this.
     pub binding_places: AtomicUsize,
     /// Live bindings by kind.
@@ -282,6 +290,9 @@ impl Shared {
         Shared {
             table: OnceLock::new(),
             bindings: OnceLock::new(),
+            softwires: OnceLock::new(),
+            b4s: AtomicUsize::new(0),
+            b4_places: AtomicUsize::new(0),
             binding_places: AtomicUsize::new(0),
             binding_counts: Default::default(),
             most_sessions: AtomicUsize::new(0),
@@ -317,6 +328,23 @@ impl Shared {
     /// Let everybody read bindings there (control thread).
     pub fn set_bindings(&self, readers: Readers) {
         let _ = self.bindings.set(readers);
+    }
+
+    /// The B4s, if DS-Lite was ever set up.
+    #[inline(always)]
+    pub fn softwires(&self) -> Option<&Readers> {
+        self.softwires.get()
+    }
+
+    /// Let everybody read B4s there (control thread).
+    pub fn set_softwires(&self, readers: Readers) {
+        let _ = self.softwires.set(readers);
+    }
+
+    /// The owner says how many B4s there are.
+    pub fn note_softwires(&self, softwires: &Softwires) {
+        self.b4s.store(softwires.writer.len(), Ordering::Relaxed);
+        self.b4_places.store(softwires.writer.places(), Ordering::Relaxed);
     }
 
     /// The connections that helpers expect, once NAT44 was enabled.

@@ -6,6 +6,7 @@ use quiver_nat_log::{Event, Log};
 use quiver_translation::flow::{End, Flow};
 
 use crate::session::{Direction, Session};
+use crate::softwires::is_softwire;
 use crate::standby::change::{Change, ChangeKind};
 
 /// Of a session that the peer made, in what the feed remembers of it.
@@ -95,6 +96,11 @@ impl Journal {
         self.feed.as_deref_mut().filter(|_| !self.is_silent)
     }
 
+    /// For what has this table: numbers of B4s mean nothing to the peer.
+    fn feed_of(&mut self, table: u32) -> Option<&mut Feed> {
+        self.feed().filter(|_| !is_softwire(table))
+    }
+
     /// A session begins or ends.
     pub fn session(&mut self, event: Event, number: u32, session: Session<'_>) {
         if self.is_silent {
@@ -106,8 +112,8 @@ impl Journal {
             Event::SessionDelete => ChangeKind::SessionDelete,
             _ => ChangeKind::SessionCreate,
         };
-        let now_s = self.now_s;
-        if let Some(feed) = self.feed() {
+        let (now_s, table) = (self.now_s, flow(Direction::InToOut).table);
+        if let Some(feed) = self.feed_of(table) {
             feed.write_session(kind, number, session, now_s);
         }
     }
@@ -126,7 +132,8 @@ impl Journal {
             return;
         }
         let now_s = self.now_s;
-        let Some(feed) = self.feed() else { return };
+        let table = session.flow(Direction::InToOut).table;
+        let Some(feed) = self.feed_of(table) else { return };
         let word = feed.said.get(number as usize).copied().unwrap_or(UNSAID);
         let known = said(session.seen_s(), session.tcp().0);
         let waits = word >> 32 == known >> 32
@@ -138,8 +145,8 @@ impl Journal {
 
     /// Tell the peer of a session that was there before the link was.
     pub fn bulk_session(&mut self, number: u32, session: Session<'_>) {
-        let now_s = self.now_s;
-        if let Some(feed) = self.feed() {
+        let (now_s, table) = (self.now_s, session.flow(Direction::InToOut).table);
+        if let Some(feed) = self.feed_of(table) {
             feed.write_session(ChangeKind::SessionBulk, number, session, now_s);
         }
     }
@@ -166,7 +173,7 @@ impl Journal {
 
     /// The same for the peer alone.
     pub fn feed_mapping(&mut self, kind: ChangeKind, inside: Flow, external: End) {
-        if let Some(feed) = self.feed() {
+        if let Some(feed) = self.feed_of(inside.table) {
             let outside = Flow { source: End::default(), destination: external, ..inside };
             feed.write(Change { inside, outside, ..Change::new(kind) });
         }
@@ -193,7 +200,7 @@ impl Journal {
         external: u32,
         first_port: u16,
     ) {
-        if let Some(feed) = self.feed() {
+        if let Some(feed) = self.feed_of(table) {
             let mut change = Change::new(kind);
             change.inside.source.address = address;
             (change.inside.table, change.outside.table) = (table, table);
