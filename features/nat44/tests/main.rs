@@ -10,4 +10,5 @@ mod log;
 mod mappings;
 mod provider;
 mod sessions;
+mod softwires;
 mod standby;
