@@ -17,12 +17,18 @@ PROGRAM = Path(__file__).with_name("softwire_edge.py")
 
 def softwire(space: Namespace, device: str, local: str, border: str, ip4: str, ports: str) -> Process:
     """Join a namespace to a border relay: its packets of IPv4 leave by `device` with these ports."""
+    program = tunnel(space, device, local, border, ip4)
+    share_ports(space, device, ip4, ports)
+    return program
+
+
+def tunnel(space: Namespace, device: str, local: str, border: str, ip4: str) -> Process:
+    """Let a namespace's packets of IPv4 leave by `device` in packets of IPv6, as those of a B4 do."""
     program = space.start(sys.executable, str(PROGRAM), device, local, border)
     wait_until(f"{device} is there", lambda: device in space.ip("link", "show"))
     space.ip("link", "set", device, "mtu", "1460", "up")
     space.ip("addr", "add", f"{ip4}/32", "dev", device)
     space.ip("-4", "route", "replace", "default", "dev", device)
-    share_ports(space, device, ip4, ports)
     return program
 
 

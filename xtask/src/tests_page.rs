@@ -160,6 +160,7 @@ const AREAS: &[(&str, &[Source])] = &[
         ],
     ),
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
+    ("DS-Lite", &[some("features/nat44", &["softwires"]), some("tests", &["dslite", "softwire"])]),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
     ("Policers", &[all("features/policer"), some("tests", &["policer"])]),
     ("Shapers", &[all("engine/shaping"), all("features/shaper"), some("tests", &["shaper"])]),

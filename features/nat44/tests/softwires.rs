@@ -193,7 +193,7 @@ fn all_hosts_behind_a_b4_are_one_subscriber() {
     assert_eq!((inner[9], inner[20], inner[21]), (ICMP, 3, 1), "host unreachable");
     assert_eq!((of(&inner[..20]), of(&inner[20..])), (0, 0));
     let first = rows(&mut router, "show nat44 blocks");
-    assert_eq!((first.len(), &first[0]["sessions"]), (1, &Value::from(3)));
+    assert_eq!((first.len(), &first[0]["used"]), (1, &Value::from(3)));
     assert!(out(&mut router, OTHER, (HOST, REMOTE), UDP, &udp(4000, 53)).is_some());
     assert_eq!(rows(&mut router, "show nat44 subscribers").len(), 2);
 }

@@ -81,11 +81,11 @@ impl SlowPath {
     ) -> Result<(B4Number, bool), Nat44Drop> {
         let owner = self.owner.as_mut().ok_or(Nat44Drop::NotEnabled)?;
         let softwires = owner.softwires.as_mut().ok_or(Nat44Drop::NotEnabled)?;
-        if let Some(known) = softwires.number(address) {
-            return Ok((known, false));
-        }
         if !ip6::address::is_unicast(address.into()) || !rules.aftr.admits(address) {
             return Err(Nat44Drop::NotAdmitted);
+        }
+        if let Some(known) = softwires.number(address) {
+            return Ok((known, false));
         }
         match softwires.make(address, rules.aftr.limit, now_s) {
             Ok(made) => Ok((made, true)),
