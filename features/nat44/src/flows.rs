@@ -8,7 +8,7 @@ use quiver_wire::IpProtocol;
 use crate::alg::expected::{Expectation, Target};
 use crate::bindings::{Bindings, permission_keys, subscriber_keys};
 use crate::node::Nat44Drop;
-use crate::owner::{Owner, Refused};
+use crate::owned::{Owner, Refused};
 use crate::ports::{ALL_PORTS, PORTS_PER_LOOK_UP, Wanted};
 use crate::session::{Direction, Flags, flag};
 use crate::standby::Journal;

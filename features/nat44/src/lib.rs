@@ -13,6 +13,7 @@ mod mapping_shows;
 mod mappings;
 mod node;
 mod own_errors;
+mod owned;
 mod owner;
 mod ports;
 mod provider;

@@ -11,7 +11,7 @@ use crate::bindings::{
     block_at, block_of, mapping_from, mapping_to, quarantined, subscriber_address, subscriber_keys,
 };
 use crate::node::Nat44Drop;
-use crate::owner::{Owner, Refused};
+use crate::owned::{Owner, Refused};
 use crate::session::Flags;
 use crate::softwires::{SOFTWIRE, b4_of, is_softwire};
 use crate::tables::{Blocks, FIRST_PORT, PORTS, Rules};

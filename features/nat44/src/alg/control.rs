@@ -13,7 +13,7 @@ use crate::alg::segment::{Edits, Segment};
 use crate::alg::stream::Stream;
 use crate::alg::{Announced, Count, Helped, Helper, may_be_announced};
 use crate::node::Nat44Drop;
-use crate::owner::Owner;
+use crate::owned::Owner;
 use crate::session::{Direction, flag};
 
 /// Segments in a row that are held.

@@ -26,7 +26,7 @@ use crate::alg::expected::{Expectation, Expected, Target};
 use crate::bindings::Readers;
 use crate::flows::{Moment, Plan};
 use crate::node::Nat44Drop;
-use crate::owner::Owner;
+use crate::owned::Owner;
 use crate::ports::{ALL_PORTS, PORTS_PER_LOOK_UP, Wanted};
 use crate::session::{Direction, Flags, Session};
 use crate::tables::{FIRST_PORT, Rules};

@@ -14,7 +14,7 @@ use quiver_wire::IpProtocol;
 use crate::alg::segment::Segment;
 use crate::alg::{Count, Helped, Helper};
 use crate::flows::{Plan, admit};
-use crate::owner::Owner;
+use crate::owned::Owner;
 use crate::session::{Direction, Flags};
 
 /// RFC 2637 §1.4: "The Magic Cookie is always sent as the constant 0x1A2B3C4D."

@@ -4,7 +4,7 @@ use quiver_core::Packet;
 use quiver_wire::{Header, Ip4Header};
 
 use crate::alg::{Announced, Helped, Helper};
-use crate::owner::Owner;
+use crate::owned::Owner;
 
 /// Bytes of a UDP header.
 const UDP_BYTES: usize = 8;

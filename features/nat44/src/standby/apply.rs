@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quiver_translation::flow::Flow;
 
 use crate::bindings::{Bindings, block_at, block_of, mapping_from, mapping_to};
-use crate::owner::Owner;
+use crate::owned::Owner;
 use crate::session::{Direction, Flags, NewSession, Session};
 use crate::standby::change::{Change, ChangeKind};
 use crate::standby::journal::Journal;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use quiver_core::Context;
 
 use crate::bindings::Kind;
-use crate::owner::{Owner, SlowPath, TURN_NS};
+use crate::owned::Owner;
+use crate::owner::{SlowPath, TURN_NS};
 use crate::session::{Direction, Session};
 use crate::standby::apply::{FromPeer, Outcome};
 use crate::standby::change::{Change, ChangeKind};
