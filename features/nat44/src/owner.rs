@@ -136,7 +136,7 @@ impl SlowPath {
         let (side, feature) = match packet.handed_over() {
             SlowRequest::Inside => (Side::Inside, self.features[0]),
             SlowRequest::Outside => (Side::Outside, self.features[1]),
-            SlowRequest::Softwire => return self.from_softwire(cx, packet),
+            SlowRequest::Softwire => return self.receive_from_b4(cx, packet),
         };
         let state = self.translator.interface_state(cx, packet.rx, feature);
         let shared = self.translator.shared.clone();

@@ -462,6 +462,14 @@ fn what_is_configured_comes_back_and_goes() {
     ] {
         assert!(text.contains(line), "{text}");
     }
+    let shown = router.json("show dslite aftr-tunnel-endpoint-address");
+    assert_eq!(
+        (&shown["aftr"], &shown["tunnel_mtu_bytes"]),
+        (&AFTR.to_string().into(), &1540.into())
+    );
+    assert_eq!(shown["b4_prefixes"][0]["prefix"], "2001:db8:4000::/34");
+    let pool = rows(&mut router, "show dslite pool");
+    assert_eq!((pool.len(), &pool[1]["last"]), (2, &Value::from("192.0.2.22")));
     router.refused("dslite set aftr-tunnel-endpoint-address 2001:db8:ffff::1 b4s 65");
     router.refused("dslite set aftr-tunnel-endpoint-address ff02::1 b4s 64");
     router.refused("nat44 add address 192.0.2.9");

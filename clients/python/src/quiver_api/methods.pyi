@@ -4564,6 +4564,37 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def disable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def dslite_add_b4_prefix(
+        self,
+        *,
+        prefix: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dslite_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dslite_del_aftr_tunnel_endpoint_address(self, *, if_generation: str | None = None) -> Any: ...
+    def dslite_set_aftr_tunnel_endpoint_address(
+        self,
+        *,
+        address: str,
+        b4s: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dslite_set_b4_limit_prefix_length(
+        self,
+        *,
+        length: int | str,
+        b4s: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dslite_set_tunnel_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     def echo(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
     def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
@@ -6991,6 +7022,20 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowDhcpv6VssRow]: ...
+    def show_dslite_aftr_tunnel_endpoint_address(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_dslite_b4s(
+        self,
+        *,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_dslite_pool(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_errors(
         self,
         *,
@@ -9193,6 +9238,37 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def disable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def dslite_add_b4_prefix(
+        self,
+        *,
+        prefix: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dslite_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dslite_del_aftr_tunnel_endpoint_address(self, *, if_generation: str | None = None) -> Any: ...
+    async def dslite_set_aftr_tunnel_endpoint_address(
+        self,
+        *,
+        address: str,
+        b4s: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dslite_set_b4_limit_prefix_length(
+        self,
+        *,
+        length: int | str,
+        b4s: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dslite_set_tunnel_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     async def echo(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
     async def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
@@ -11718,6 +11794,25 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowDhcpv6VssRow]: ...
+    async def show_dslite_aftr_tunnel_endpoint_address(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_dslite_b4s(
+        self,
+        *,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_dslite_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_errors(
         self,
         *,

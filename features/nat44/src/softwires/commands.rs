@@ -85,8 +85,8 @@ fn tunnel(registry: &mut Registry) {
             .help("Say how long packets of IPv6 to B4s may be")
             .details(
                 "Longer packets are cut behind their encapsulation, and B4s put them together \
-                 (RFC 6333 section 6.3); senders that forbid it are told an MTU of 40 bytes less. \
-                 `nat mss-clamping` spares TCP both.",
+                 (RFC 6333 section 6.3); senders that forbid it learn an MTU of 40 bytes less by \
+                 ICMP. `nat mss-clamping` spares TCP both.",
             )
             .word("bytes", "bytes with the header of IPv6; 1500 at first")
             .example("dslite set tunnel-mtu 1540")

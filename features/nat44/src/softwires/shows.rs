@@ -60,12 +60,12 @@ fn aftr(engine: &Engine) -> Output {
     let address = dslite.aftr.map(|(address, _)| address.to_string());
     Output::none()
         .field("AFTR", Cell::optional(address, "none"))
-        .field("Tunnel MTU", dslite.mtu_bytes)
+        .field("Tunnel MTU bytes", dslite.mtu_bytes)
         .field("B4s", nat.shared.b4s.load(Ordering::Relaxed) as u64)
         .field("B4s at most", dslite.aftr.map_or(0, |(_, b4s)| b4s as u64))
         .field("Prefix length of a subscriber", limit.length)
         .field("B4s of a subscriber at most", limit.b4s)
-        .table("b4-prefixes", prefixes)
+        .table("b4_prefixes", prefixes)
 }
 
 fn pool(engine: &Engine) -> Output {

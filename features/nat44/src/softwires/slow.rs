@@ -37,7 +37,7 @@ impl From<DsliteDrop> for Nat44Drop {
 
 impl SlowPath {
     /// A packet of IPv6 from a B4.
-    pub(crate) fn from_softwire(
+    pub(crate) fn receive_from_b4(
         &mut self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
