@@ -26,8 +26,10 @@ LOG_LINES_SHOWN = 40
 
 
 def binary(name: str) -> Path:
-    """A program of ours; the test is skipped when it is not built."""
+    """A program of ours; the test is skipped when it is not built, but where QUIVER_BIN_DIR is set."""
     path = BINARIES / name
+    if not path.exists() and "QUIVER_BIN_DIR" in os.environ:
+        pytest.fail(f"{path} is not there, although QUIVER_BIN_DIR names its folder")
     if not path.exists():
         pytest.skip(f"{path} is not built (make build)")
     return path
