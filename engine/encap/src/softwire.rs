@@ -1,5 +1,5 @@
-//! Packets of IPv4 in packets of IPv6 to ends that no tunnel's configuration names (RFC 2473): MAP-E,
-//! lightweight 4over6 and DS-Lite. The header in front, and errors about such packets.
+//! Packets of IPv4 in packets of IPv6 to ends that no tunnel's configuration names (RFC 2473):
+//! MAP-E, lightweight 4over6 and DS-Lite. The header in front, and errors about such packets.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;

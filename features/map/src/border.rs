@@ -28,8 +28,8 @@ pub(crate) const TO_IP6: &str = "ip4-map-t";
 pub(crate) const TO_IP4: &str = "ip6-map-t";
 pub(crate) const CUT_TRANSLATED: &str = "map-t-fragment";
 
-/// The space in which a node claims packets of IPv4 in packets of IPv6 to addresses whose routes lead
-/// to it, and not to the border relay.
+/// The space in which a node claims packets of IPv4 in packets of IPv6 to addresses whose routes
+/// lead to it, and not to the border relay.
 const REST_CLAIMS: &str = "ip6-protocol-without-domain";
 
 /// Small number of the table that both sides are routed in.

@@ -1,5 +1,5 @@
-//! What the AFTR itself sends to hosts behind B4s, from 192.0.0.1 (RFC 6333 §6.5): ICMP errors about
-//! packets that have no session, and answers to pings.
+//! What the AFTR itself sends to hosts behind B4s, from 192.0.0.1 (RFC 6333 §6.5): ICMP errors
+//! about packets that have no session, and answers to pings.
 
 use quiver_core::{Context, NodeId, Packet};
 use quiver_encap::softwire::Ip4Inside;

@@ -1,5 +1,5 @@
 //! Fragments of IPv4 that B4s send: the owner remembers what the first one says of its ports, and
-//! notes it of those that follow (RFC 4787 REQ-14). A fragment that comes before the first one dies.
+//! notes it of those that follow (RFC 4787 REQ-14). One that comes before the first one dies.
 
 use quiver_core::Packet;
 use quiver_wire::upper::Upper;

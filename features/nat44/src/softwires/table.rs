@@ -44,8 +44,8 @@ pub(crate) fn address_of(readers: &Readers, B4Number(number): B4Number) -> u128 
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// The second key of a B4: it has place `nth` of its prefix. It begins like a group's address, which
-/// no B4 has.
+/// The second key of a B4: it has place `nth` of its prefix. It begins like a group's address,
+/// which no B4 has.
 fn place_in_prefix(address: u128, length: u8, nth: u16) -> Key {
     let mask = u64::MAX.checked_shl(64 - u32::from(length)).unwrap_or(0);
     let prefix = (address >> 64) as u64 & mask;
