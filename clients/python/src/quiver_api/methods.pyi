@@ -881,6 +881,45 @@ ShowDhcpv6VssRow = TypedDict(
     },
 )
 
+ShowDsliteAftrTunnelEndpointAddressB4PrefixesRow = TypedDict(
+    "ShowDsliteAftrTunnelEndpointAddressB4PrefixesRow",
+    {
+        "prefix": str,
+    },
+)
+
+ShowDsliteAftrTunnelEndpointAddress = TypedDict(
+    "ShowDsliteAftrTunnelEndpointAddress",
+    {
+        "aftr": str | None,
+        "b4_prefixes": list[ShowDsliteAftrTunnelEndpointAddressB4PrefixesRow],
+        "b4s": int,
+        "b4s_at_most": int,
+        "b4s_of_a_subscriber_at_most": int,
+        "prefix_length_of_a_subscriber": int,
+        "tunnel_mtu_bytes": int,
+    },
+)
+
+ShowDsliteB4sRow = TypedDict(
+    "ShowDsliteB4sRow",
+    {
+        "b4": str,
+        "blocks": int,
+        "idle_s": int,
+        "mappings": int,
+        "sessions": int,
+    },
+)
+
+ShowDslitePoolRow = TypedDict(
+    "ShowDslitePoolRow",
+    {
+        "first": str,
+        "last": str,
+    },
+)
+
 ShowErrorsErrorsRow = TypedDict(
     "ShowErrorsErrorsRow",
     {
@@ -2619,6 +2658,7 @@ ShowNat44BlocksRow = TypedDict(
     "ShowNat44BlocksRow",
     {
         "age_s": int,
+        "b4": str | None,
         "first_port": int,
         "idle_s": int,
         "inside": str,
@@ -2664,6 +2704,7 @@ ShowNat44MappingsRow = TypedDict(
 ShowNat44SessionsRow = TypedDict(
     "ShowNat44SessionsRow",
     {
+        "b4": str | None,
         "external": str,
         "idle_s": int,
         "local": str,
@@ -2693,6 +2734,7 @@ ShowNat44StaticMappingsRow = TypedDict(
 ShowNat44SubscribersRow = TypedDict(
     "ShowNat44SubscribersRow",
     {
+        "b4": str | None,
         "blocks": int,
         "inside": str,
         "mappings": int,
@@ -2790,6 +2832,7 @@ ShowNat64Summary = TypedDict(
     {
         "bindings": int,
         "filtering": str,
+        "ip6_mtu_bytes": int,
         "mss_clamping": int | None,
         "pool_addresses": int,
         "sessions": int,
@@ -2799,7 +2842,6 @@ ShowNat64Summary = TypedDict(
         "sessions_of_a_subscriber_at_most": int | None,
         "state": str,
         "static_bindings": int,
-        "ip6_mtu_bytes": int,
     },
 )
 
@@ -7027,15 +7069,20 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowDsliteAftrTunnelEndpointAddress: ...
     def show_dslite_b4s(
         self,
         *,
         max: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
-    def show_dslite_pool(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    ) -> list[ShowDsliteB4sRow]: ...
+    def show_dslite_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDslitePoolRow]: ...
     def show_errors(
         self,
         *,
@@ -11799,20 +11846,20 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowDsliteAftrTunnelEndpointAddress: ...
     async def show_dslite_b4s(
         self,
         *,
         max: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowDsliteB4sRow]: ...
     async def show_dslite_pool(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowDslitePoolRow]: ...
     async def show_errors(
         self,
         *,
