@@ -17,6 +17,9 @@ use crate::config::Nat66;
 use crate::session::Session;
 use crate::statics::{StaticMapping, WholeMapping};
 
+/// A show that answers at once.
+type Show = fn(&Engine, &Nat66) -> Output;
+
 /// Objects that a slice of a long show looks at.
 const PLACES_PER_SLICE: u32 = 1_024;
 /// Rows when no number is given.
@@ -63,7 +66,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 long(engine, args, "bindings", Table::new(columns), places, add_binding)
             }),
     );
-    let short: [(&str, &str, fn(&Engine, &Nat66) -> Output); 5] = [
+    let short: [(&str, &str, Show); 5] = [
         ("show nat66 summary", "Show how many NAT66 sessions there are and may be", summary),
         ("show nat66 pool", "Show the pool of NAT66", addresses),
         ("show nat66 static mappings", "Show which hosts are reached from outside", mappings),

@@ -101,8 +101,8 @@ mod tests {
         /// RFC 1624 §3: what a checksum gets makes it that of the new packet.
         #[test]
         fn a_packet_with_another_end_has_a_good_checksum(
-            kind in 0usize..3, is_source: bool, mut bytes in prop::collection::vec(any::<u8>(), 64..120),
-            address: u128, port: u16,
+            mut bytes in prop::collection::vec(any::<u8>(), 64..120),
+            kind in 0usize..3, is_source: bool, address: u128, port: u16,
         ) {
             let protocol = [IpProtocol::TCP, IpProtocol::UDP, IpProtocol::ICMP6][kind];
             let at = 40 + [16, 6, 2][kind];
@@ -136,7 +136,8 @@ mod tests {
 
         #[test]
         fn bytes_that_are_no_packet_are_left_in_peace(
-            mut bytes in prop::collection::vec(any::<u8>(), 0..80), begin in 0usize..100, protocol: u8,
+            mut bytes in prop::collection::vec(any::<u8>(), 0..80),
+            begin in 0usize..100, protocol: u8,
         ) {
             let before = bytes.len();
             let upper = Some((begin, IpProtocol(protocol)));
