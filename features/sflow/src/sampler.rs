@@ -14,7 +14,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 
 use crate::sample::Sample;
 use crate::skip;
-use crate::sources::{Direction, Shared};
+use crate::sources::{Direction, PerWorker, Shared};
 
 /// Samples of one super-frame at most.
 const SAMPLES_OF_PACKET_MAX: u8 = 64;
@@ -150,6 +150,9 @@ impl<const OUTPUT: bool> LookUp for Sampler<OUTPUT> {
     #[inline(always)]
     fn find(&self, _: Variant, state: Sampled, keys: &[Counted], found: &mut [u8]) {
         found.fill(0);
+        if !self.shared.worker(self.worker).is_some_and(PerWorker::is_open) {
+            return;
+        }
         if self.drawn_for.get() != state.rate {
             self.drawn_for.set(state.rate);
             self.left.set(self.draw(state.rate));

@@ -50,6 +50,12 @@ impl PerWorker {
         self.sources.get()?.get(interface as usize)?.get(direction as usize)
     }
 
+    /// Is there anything to write to?
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.sources.get().is_some()
+    }
+
     /// So many packets could have been sampled.
     #[inline]
     pub fn count(&self, interface: u32, direction: Direction, packets: u64) {

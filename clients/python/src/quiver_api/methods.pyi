@@ -4641,6 +4641,29 @@ class Methods:
     def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
     def exit(self, *, if_generation: str | None = None) -> Any: ...
+    def flowprobe_feature_add_del(
+        self,
+        *,
+        interface: str,
+        packets: Literal["l2", "ip4", "ip6"],
+        direction: Literal["rx", "tx", "both"] | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def flowprobe_flush(self, *, if_generation: str | None = None) -> Any: ...
+    def flowprobe_params(
+        self,
+        *,
+        default: bool | None = None,
+        l2: bool | None = None,
+        l3: bool | None = None,
+        l4: bool | None = None,
+        active: int | str | None = None,
+        passive: int | str | None = None,
+        domain: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def flowprobe_table_max_entries(self, *, flows: int | str, if_generation: str | None = None) -> Any: ...
     def igmp(
         self,
         *,
@@ -6569,6 +6592,7 @@ class Methods:
         port: int | str | None = None,
         path_mtu: int | str | None = None,
         template_interval: int | str | None = None,
+        format: Literal["ipfix", "netflow-v9"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
@@ -6775,6 +6799,34 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
+    def sflow_agent(
+        self,
+        *,
+        default: bool | None = None,
+        address: str | None = None,
+        sub_agent: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sflow_collector(
+        self,
+        *,
+        collector: str,
+        source: str,
+        port: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sflow_enable_disable(
+        self,
+        *,
+        interface: str,
+        direction: Literal["rx", "tx", "both"] | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sflow_header_bytes(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    def sflow_polling_interval(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    def sflow_sampling_rate(self, *, packets: int | str, if_generation: str | None = None) -> Any: ...
     def shaper_add_name(
         self,
         *,
@@ -7103,6 +7155,19 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowFibLimitsRow]: ...
+    def show_flowprobe_feature(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_flowprobe_params(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_flowprobe_statistics(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_geneve_tunnel(
         self,
         *,
@@ -7990,6 +8055,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def show_sflow(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_shaper(
         self,
         *,
@@ -9320,6 +9386,34 @@ class AsyncMethods:
     async def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
     async def exit(self, *, if_generation: str | None = None) -> Any: ...
+    async def flowprobe_feature_add_del(
+        self,
+        *,
+        interface: str,
+        packets: Literal["l2", "ip4", "ip6"],
+        direction: Literal["rx", "tx", "both"] | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def flowprobe_flush(self, *, if_generation: str | None = None) -> Any: ...
+    async def flowprobe_params(
+        self,
+        *,
+        default: bool | None = None,
+        l2: bool | None = None,
+        l3: bool | None = None,
+        l4: bool | None = None,
+        active: int | str | None = None,
+        passive: int | str | None = None,
+        domain: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def flowprobe_table_max_entries(
+        self,
+        *,
+        flows: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def igmp(
         self,
         *,
@@ -11301,6 +11395,7 @@ class AsyncMethods:
         port: int | str | None = None,
         path_mtu: int | str | None = None,
         template_interval: int | str | None = None,
+        format: Literal["ipfix", "netflow-v9"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
@@ -11532,6 +11627,39 @@ class AsyncMethods:
         milliseconds: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def sflow_agent(
+        self,
+        *,
+        default: bool | None = None,
+        address: str | None = None,
+        sub_agent: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_collector(
+        self,
+        *,
+        collector: str,
+        source: str,
+        port: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_enable_disable(
+        self,
+        *,
+        interface: str,
+        direction: Literal["rx", "tx", "both"] | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_header_bytes(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    async def sflow_polling_interval(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_sampling_rate(self, *, packets: int | str, if_generation: str | None = None) -> Any: ...
     async def shaper_add_name(
         self,
         *,
@@ -11880,6 +12008,24 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowFibLimitsRow]: ...
+    async def show_flowprobe_feature(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_flowprobe_params(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_flowprobe_statistics(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_geneve_tunnel(
         self,
         *,
@@ -12812,6 +12958,7 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def show_sflow(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     async def show_shaper(
         self,
         *,
