@@ -980,6 +980,52 @@ ShowFibLimitsRow = TypedDict(
     },
 )
 
+ShowFlowprobeFeatureRow = TypedDict(
+    "ShowFlowprobeFeatureRow",
+    {
+        "direction": str,
+        "interface": str,
+        "packets": str,
+    },
+)
+
+ShowFlowprobeParams = TypedDict(
+    "ShowFlowprobeParams",
+    {
+        "active_s": int,
+        "domain": int,
+        "flows_of_a_worker": int,
+        "passive_s": int,
+        "record": list[str],
+    },
+)
+
+ShowFlowprobeStatisticsRecordsRow = TypedDict(
+    "ShowFlowprobeStatisticsRecordsRow",
+    {
+        "lost": int,
+        "made": int,
+        "reason": str,
+    },
+)
+
+ShowFlowprobeStatisticsWorkersRow = TypedDict(
+    "ShowFlowprobeStatisticsWorkersRow",
+    {
+        "flows": int,
+        "worker": int,
+    },
+)
+
+ShowFlowprobeStatistics = TypedDict(
+    "ShowFlowprobeStatistics",
+    {
+        "exported": int,
+        "records": list[ShowFlowprobeStatisticsRecordsRow],
+        "workers": list[ShowFlowprobeStatisticsWorkersRow],
+    },
+)
+
 ShowGeneveTunnelRow = TypedDict(
     "ShowGeneveTunnelRow",
     {
@@ -1866,6 +1912,7 @@ ShowIpfixExporter = TypedDict(
         "bytes": int,
         "collector": str | None,
         "errors": int,
+        "format": str | None,
         "messages": int,
         "path_mtu_bytes": int | None,
         "records": int,
@@ -3242,6 +3289,44 @@ ShowRuntime = TypedDict(
     "ShowRuntime",
     {
         "threads": list[ShowRuntimeThreadsRow],
+    },
+)
+
+ShowSflowCollectorsRow = TypedDict(
+    "ShowSflowCollectorsRow",
+    {
+        "collector": str,
+        "datagrams": int,
+        "error": str | None,
+        "not_sent": int,
+        "refused": int,
+        "source": str,
+    },
+)
+
+ShowSflowInterfacesRow = TypedDict(
+    "ShowSflowInterfacesRow",
+    {
+        "direction": str,
+        "interface": str,
+        "packets": int,
+        "samples_lost": int,
+    },
+)
+
+ShowSflow = TypedDict(
+    "ShowSflow",
+    {
+        "agent": str | None,
+        "collectors": list[ShowSflowCollectorsRow],
+        "counter_samples": int,
+        "datagrams": int,
+        "flow_samples": int,
+        "header_bytes": int,
+        "interfaces": list[ShowSflowInterfacesRow],
+        "packets_per_sample": int,
+        "polling_interval_s": int,
+        "sub_agent": int,
     },
 )
 
@@ -7160,14 +7245,19 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
-    def show_flowprobe_params(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    ) -> list[ShowFlowprobeFeatureRow]: ...
+    def show_flowprobe_params(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowFlowprobeParams: ...
     def show_flowprobe_statistics(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowFlowprobeStatistics: ...
     def show_geneve_tunnel(
         self,
         *,
@@ -8055,7 +8145,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    def show_sflow(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_sflow(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowSflow: ...
     def show_shaper(
         self,
         *,
@@ -12013,19 +12103,19 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowFlowprobeFeatureRow]: ...
     async def show_flowprobe_params(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowFlowprobeParams: ...
     async def show_flowprobe_statistics(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowFlowprobeStatistics: ...
     async def show_geneve_tunnel(
         self,
         *,
@@ -12958,7 +13048,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    async def show_sflow(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    async def show_sflow(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowSflow: ...
     async def show_shaper(
         self,
         *,
