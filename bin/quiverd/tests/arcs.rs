@@ -17,6 +17,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "l2-input-vtr",
             "acl-plugin-in-ip4-l2",
             "acl-plugin-in-ip6-l2",
+            "acl-plugin-macip",
             "policer-input",
         ],
     ),

@@ -253,7 +253,8 @@ fn rule(args: &Args<'_>) -> Result<Rule, Refusal> {
     Rule::new(action, given).map_err(|what| args.refuse("action", what))
 }
 
-fn tag(args: &Args<'_>) -> Result<Option<String>, Refusal> {
+/// The tag of a list.
+pub(crate) fn tag(args: &Args<'_>) -> Result<Option<String>, Refusal> {
     let tag: Option<String> = args.optional("tag")?;
     match &tag {
         Some(text) if text.chars().count() > TAG_CHARS_MAX => {

@@ -13,6 +13,8 @@ mod icmp;
 mod log;
 mod log_commands;
 mod log_config;
+mod macip;
+mod macip_commands;
 mod metrics;
 mod named_set;
 mod placing;
@@ -41,6 +43,8 @@ use quiver_forwarding::ip::{Ip4, Ip6};
 use crate::config::Lists;
 use crate::filter::{Place, spec};
 use crate::log_config::{AclLog, Rings};
+use crate::macip::{MACIP, MacipTables};
+use crate::macip_commands::MacipLists;
 use crate::tables::Attached;
 
 pub use startup::startup;
@@ -65,6 +69,14 @@ pub fn register(registry: &mut Registry) {
             registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
         }
     }
+    let macip = Arc::new(MacipTables::new(registry.graph.epochs()));
+    registry.graph.node(macip::spec(&macip));
+    registry.graph.feature(FeatureSpec {
+        arc: "device-input",
+        node: MACIP,
+        phase: Phase::Filter,
+        after: &[],
+    });
     set_commands::register(registry);
     set_shows::register(registry);
     commands::register(registry);
@@ -72,6 +84,7 @@ pub fn register(registry: &mut Registry) {
     session_commands::register(registry);
     session_shows::register(registry);
     log_commands::register(registry);
+    macip_commands::register(registry);
     registry.running_config(order::RESOURCES, session_commands::write_table);
     registry.running_config_in_slices(order::RESOURCES, set_commands::write_sets);
     registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
@@ -80,12 +93,17 @@ pub fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
     registry.running_config(order::FEATURES, commands::write_settings);
     registry.running_config(order::LIMITS, session_commands::write_settings);
+    registry.running_config(order::RESOURCES, macip_commands::write_lists);
+    registry
+        .running_config_in_slices(order::FEATURES, by_interface(macip_commands::write_attached));
     registry.running_config(order::LIMITS, log_commands::write_config);
     registry.on_start(move |engine| {
         engine.insert(Lists::new(attached, workers));
         engine.insert(AclLog::new(rings));
         metrics::start(engine);
+        engine.insert(MacipLists::new(macip));
         engine.on_interface_change(config::follow_interface);
+        engine.on_interface_change(macip_commands::follow_interface);
         engine.on_turn(|engine| {
             if let Some(lists) = engine.get_mut::<Lists>() {
                 lists.sets.collect();

@@ -6,5 +6,6 @@ mod any_packets;
 mod any_sets;
 mod commands;
 mod golden;
+mod macip;
 mod sessions;
 mod sets;
