@@ -227,6 +227,16 @@ SetAclPluginAclRestArgumentActionRow = TypedDict(
     },
 )
 
+SetAclPluginMacipAclArgumentActionRow = TypedDict(
+    "SetAclPluginMacipAclArgumentActionRow",
+    {
+        "action": Literal["permit", "deny"],
+        "ip": NotRequired[str],
+        "mac": NotRequired[str],
+        "mask": NotRequired[str],
+    },
+)
+
 Show6rdTunnelRow = TypedDict(
     "Show6rdTunnelRow",
     {
@@ -329,6 +339,43 @@ ShowAclPluginInterfaceRow = TypedDict(
     },
 )
 
+ShowAclPluginLogActionsRow = TypedDict(
+    "ShowAclPluginLogActionsRow",
+    {
+        "action": str,
+        "lost": int,
+        "made": int,
+    },
+)
+
+ShowAclPluginLog = TypedDict(
+    "ShowAclPluginLog",
+    {
+        "actions": list[ShowAclPluginLogActionsRow],
+        "domain": int | None,
+        "rate": int,
+        "syslog": str,
+    },
+)
+
+ShowAclPluginMacipAclRow = TypedDict(
+    "ShowAclPluginMacipAclRow",
+    {
+        "acl": int,
+        "interfaces": list[str],
+        "rules": list[str],
+        "tag": str,
+    },
+)
+
+ShowAclPluginMacipInterfaceRow = TypedDict(
+    "ShowAclPluginMacipInterfaceRow",
+    {
+        "acl": int,
+        "interface": str,
+    },
+)
+
 ShowAclPluginSessionsEntriesRow = TypedDict(
     "ShowAclPluginSessionsEntriesRow",
     {
@@ -356,6 +403,35 @@ ShowAclPluginSessions = TypedDict(
         "timeout_tcp_transient_s": int,
         "timeout_udp_s": int,
         "when_full": str,
+    },
+)
+
+ShowAclPluginSetsRow = TypedDict(
+    "ShowAclPluginSetsRow",
+    {
+        "access_lists": list[int],
+        "elements": int,
+        "of": str,
+        "set": str,
+    },
+)
+
+ShowAclPluginSetsElementsRow = TypedDict(
+    "ShowAclPluginSetsElementsRow",
+    {
+        "element": str,
+    },
+)
+
+ShowAclPluginSets = TypedDict(
+    "ShowAclPluginSets",
+    {
+        "access_lists": list[int],
+        "count": NotRequired[int],
+        "elements": list[ShowAclPluginSetsElementsRow],
+        "ipv4_prefixes": NotRequired[int],
+        "ipv6_prefixes": NotRequired[int],
+        "of": str,
     },
 )
 
@@ -4609,6 +4685,12 @@ class Methods:
     ) -> Any: ...
     def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_acl_plugin_acl_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
+    def delete_acl_plugin_macip_acl_index(
+        self,
+        *,
+        index: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def delete_acl_plugin_set(
         self,
         *,
@@ -5942,6 +6024,22 @@ class Methods:
         off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_macip_acl(
+        self,
+        *,
+        action: list[SetAclPluginMacipAclArgumentActionRow],
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_macip_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_acl_plugin_on_full(
         self,
         *,
@@ -6993,7 +7091,24 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginInterfaceRow]: ...
-    def show_acl_plugin_log(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_acl_plugin_log(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowAclPluginLog: ...
+    def show_acl_plugin_macip_acl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginMacipAclRow]: ...
+    def show_acl_plugin_macip_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginMacipInterfaceRow]: ...
     def show_acl_plugin_sessions(
         self,
         *,
@@ -7008,7 +7123,7 @@ class Methods:
         set: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginSetsRow] | ShowAclPluginSets: ...
     def show_acl_plugin_tables(
         self,
         *,
@@ -9343,6 +9458,12 @@ class AsyncMethods:
         index: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def delete_acl_plugin_macip_acl_index(
+        self,
+        *,
+        index: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def delete_acl_plugin_set(
         self,
         *,
@@ -10727,6 +10848,22 @@ class AsyncMethods:
         off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_acl_plugin_macip_acl(
+        self,
+        *,
+        action: list[SetAclPluginMacipAclArgumentActionRow],
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_macip_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_acl_plugin_on_full(
         self,
         *,
@@ -11836,7 +11973,19 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowAclPluginLog: ...
+    async def show_acl_plugin_macip_acl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginMacipAclRow]: ...
+    async def show_acl_plugin_macip_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginMacipInterfaceRow]: ...
     async def show_acl_plugin_sessions(
         self,
         *,
@@ -11851,7 +12000,7 @@ class AsyncMethods:
         set: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginSetsRow] | ShowAclPluginSets: ...
     async def show_acl_plugin_tables(
         self,
         *,
