@@ -74,7 +74,7 @@ impl<A: Address> Rule<A> {
     }
 
     /// The numbers of the sets that it asks for.
-    pub fn asked(&self) -> impl Iterator<Item = u16> {
+    pub fn requested_sets(&self) -> impl Iterator<Item = u16> {
         self.sets.into_iter().filter(|set| *set != NO_SET)
     }
 
@@ -108,6 +108,6 @@ impl<A: Address> Rule<A> {
             && (key.any_upper() != 0
                 || ports(rule.source_ports, key.source_port)
                     && ports(rule.destination_ports, key.destination_port))
-            && self.asked().all(is_in)
+            && self.requested_sets().all(is_in)
     }
 }

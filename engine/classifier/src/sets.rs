@@ -103,7 +103,7 @@ pub(crate) fn check<A: Classified>(rules: &[Rule<A>], sets: usize) -> Result<(),
     if sets > SETS_MAX {
         return Err(BuildError::TooManySets(sets));
     }
-    match rules.iter().flat_map(Rule::asked).find(|set| usize::from(*set) >= sets) {
+    match rules.iter().flat_map(Rule::requested_sets).find(|set| usize::from(*set) >= sets) {
         Some(set) => Err(BuildError::NoSet(set)),
         None => Ok(()),
     }

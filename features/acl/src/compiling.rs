@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use quiver_classifier::{Classifier, Members, NO_SET, SETS_OF_RULE_MAX};
 
-use crate::named_set::{Asked, InSets, NamedSet, Role};
+use crate::named_set::{InSets, NamedSet, Role, SetQuery};
 use crate::rules::{Action, Rule};
 use crate::tables::{Acl, DENY, LOG, NotCompiled, PLACE_SHIFT, REFLECT};
 
-/// The numbers of the sets that a rule asks, by role; those that are new join `asked`.
+/// The numbers of the sets that a rule asks, by role; those that are new join `queries`.
 pub(crate) fn numbers(
-    asked: &mut Vec<Arc<Asked>>,
+    queries: &mut Vec<Arc<SetQuery>>,
     list: &Acl,
     rule: &Rule,
 ) -> [u16; SETS_OF_RULE_MAX] {
     let mut numbers = [NO_SET; SETS_OF_RULE_MAX];
     let mut number_of = |role: Role, set: &Arc<NamedSet>| {
-        let is_it = |asked: &Arc<Asked>| asked.role == role && Arc::ptr_eq(&asked.set, set);
-        let known = asked.iter().position(is_it);
+        let is_it = |query: &Arc<SetQuery>| query.role == role && Arc::ptr_eq(&query.set, set);
+        let known = queries.iter().position(is_it);
         let number = known.unwrap_or_else(|| {
-            asked.push(Arc::new(Asked { role, set: set.clone() }));
-            asked.len() - 1
+            queries.push(Arc::new(SetQuery { role, set: set.clone() }));
+            queries.len() - 1
         });
         u16::try_from(number).unwrap_or(NO_SET - 1)
     };
@@ -37,7 +37,7 @@ pub(crate) fn numbers(
 pub(crate) fn classifier<'r, A: InSets>(
     rules: impl Iterator<Item = (&'r Acl, &'r Rule)>,
     sets: &[[u16; SETS_OF_RULE_MAX]],
-    asked: &[Arc<Asked>],
+    queries: &[Arc<SetQuery>],
 ) -> Result<Classifier<A>, NotCompiled> {
     let number = |place: u32, rule: &Rule| {
         let action = match rule.action {
@@ -51,7 +51,7 @@ pub(crate) fn classifier<'r, A: InSets>(
         let sets = sets.get(place as usize).copied();
         rule.compiled(number(place, rule), sets.unwrap_or([NO_SET; SETS_OF_RULE_MAX]))
     });
-    let asked = asked.iter().map(|asked| asked.clone() as Arc<dyn Members<A>>);
-    Classifier::with_sets(&compiled.collect::<Vec<_>>(), asked.collect())
+    let queries = queries.iter().map(|query| query.clone() as Arc<dyn Members<A>>);
+    Classifier::with_sets(&compiled.collect::<Vec<_>>(), queries.collect())
         .map_err(NotCompiled::Build)
 }

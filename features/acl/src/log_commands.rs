@@ -106,15 +106,12 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("set acl-plugin logging rate {}", log.rate));
     }
     if let Some(ipfix) = &log.ipfix {
-        let domain = match ipfix.domain {
-            DOMAIN_DEFAULT => String::new(),
-            domain => format!(" domain {domain}"),
-        };
+        let domain = ipfix.domain;
         let port = match ipfix.source_port {
             0 => String::new(),
             port => format!(" src-port {port}"),
         };
-        config.command(format_args!("set acl-plugin logging ipfix{domain}{port}"));
+        config.command(format_args!("set acl-plugin logging ipfix domain {domain}{port}"));
     }
     if log.syslog {
         config.command(format_args!("set acl-plugin logging syslog on"));

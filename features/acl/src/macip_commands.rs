@@ -65,8 +65,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("mask", "which bits of the MAC address are compared: its first ones")
         .word("tag", "a text of yours")
         .example(
-            "set acl-plugin macip acl index 2 permit ip 192.0.2.10/32 mac 02:fe:00:00:00:10, permit \
-             ip 0.0.0.0/32",
+            "set acl-plugin macip acl index 2 permit ip 192.0.2.10/32 mac 02:fe:00:00:00:10, \
+             permit ip 0.0.0.0/32",
         )
         .run(set),
     );

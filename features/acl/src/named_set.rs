@@ -186,12 +186,12 @@ impl InSets for u128 {
 }
 
 /// A set, and what of a packet is looked for in it.
-pub(crate) struct Asked {
+pub(crate) struct SetQuery {
     pub role: Role,
     pub set: Arc<NamedSet>,
 }
 
-impl<A: InSets> Members<A> for Asked {
+impl<A: InSets> Members<A> for SetQuery {
     fn mark(&self, variant: Variant, keys: &[Key<A>], bit: u32, marks: &mut [u32]) {
         match (&self.set.content, self.role) {
             (Content::Addresses(set), Role::Source) => {

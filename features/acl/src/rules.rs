@@ -169,8 +169,8 @@ impl Rule {
         names.filter_map(|(role, name)| Some((role, name.as_ref()?)))
     }
 
-    /// As a classifier of family `A` compares it, with the numbers of the sets that it asks; none if
-    /// it can match no packet of that family.
+    /// As a classifier of family `A` compares it, with the numbers of the sets that it asks; none
+    /// if it can match no packet of that family.
     pub fn compiled<A: Classified>(
         &self,
         number: u32,

@@ -175,16 +175,16 @@ impl Compiled {
         }
         let rules =
             || lists.iter().flat_map(|list| list.rules.iter().map(move |rule| (&**list, rule)));
-        let mut asked = Vec::new();
+        let mut queries = Vec::new();
         let sets: Vec<[u16; SETS_OF_RULE_MAX]> = match lists.iter().all(|list| list.sets.is_empty())
         {
             true => Vec::new(),
-            false => rules().map(|(list, rule)| numbers(&mut asked, list, rule)).collect(),
+            false => rules().map(|(list, rule)| numbers(&mut queries, list, rule)).collect(),
         };
         let reflects = rules().any(|(_, rule)| rule.action == Action::Reflect);
         Ok(Compiled {
-            ip4: classifier(rules(), &sets, &asked)?,
-            ip6: classifier(rules(), &sets, &asked)?,
+            ip4: classifier(rules(), &sets, &queries)?,
+            ip6: classifier(rules(), &sets, &queries)?,
             looks_at_upper: reflects || rules().any(|(_, rule)| rule.looks_at_upper()),
             reflects,
             starts,

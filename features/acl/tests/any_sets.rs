@@ -81,15 +81,19 @@ proptest! {
                     (is_new, format!("port-set ports{set} % {port}"), is_added)
                 }
             };
-            let line = format!("set acl-plugin {}", words.replace('%', if is_added { "add" } else { "del" }));
+            let words = words.replace('%', if is_added { "add" } else { "del" });
+            let line = format!("set acl-plugin {words}");
             match is_new || is_added {
                 true => drop(router.cli(&line)),
                 false => drop(router.refused(&line)),
             }
             for (host, port) in &packets {
-                let has_source = |set: usize| nets[set].iter().any(|p| sources::contains(*p, *host));
+                let has_source = |set: usize| {
+                    nets[set].iter().any(|prefix| sources::contains(*prefix, *host))
+                };
                 let matches = |(_, source, of_port): &&Rule| {
-                    source.is_none_or(has_source) && of_port.is_none_or(|set| ports[set].contains(port))
+                    source.is_none_or(has_source)
+                        && of_port.is_none_or(|set| ports[set].contains(port))
                 };
                 let permitted = rules.iter().find(matches).is_some_and(|(permits, ..)| *permits);
                 router.send("e0", &frame(*host, *port));
