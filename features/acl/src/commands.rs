@@ -47,7 +47,8 @@ fn lists(registry: &mut Registry) {
         .entry(
             order::RESOURCES,
             "access-lists.<index>: {tag, rules: [action: {action, log, ipv4, ipv6, src, dst, \
-             proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, mask, dscp, \
+             proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, \
+             mask, dscp, \
              fragment}]}",
         )
         .undo("delete acl-plugin acl index <index>")
@@ -82,7 +83,8 @@ fn lists(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set acl-plugin acl-rest <index:u32> from <from:u32> \
-             [(<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst <:prefix>] \
+             [(<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst \
+             <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] \
              [dport <:range>] [src-set <:word>] [dst-set <:word>] [sport-set <:word>] \
              [dport-set <:word>] [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] \
