@@ -2955,7 +2955,6 @@ ShowNat64Summary = TypedDict(
     {
         "bindings": int,
         "filtering": str,
-        "ip6_mtu_bytes": int,
         "mss_clamping": int | None,
         "pool_addresses": int,
         "sessions": int,
@@ -2965,6 +2964,7 @@ ShowNat64Summary = TypedDict(
         "sessions_of_a_subscriber_at_most": int | None,
         "state": str,
         "static_bindings": int,
+        "ip6_mtu_bytes": int,
     },
 )
 
