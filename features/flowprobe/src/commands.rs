@@ -76,10 +76,7 @@ fn params(registry: &mut Registry) {
             "flowprobe params (default | record {[l2] [l3] [l4] [active <:1-604800>] \
              [passive <:1-604800>] [domain <:u32>]})",
         )
-        .entry(
-            order::RESOURCES,
-            "flowprobe.params: some{l2, l3, l4, active, passive, domain}",
-        )
+        .entry(order::RESOURCES, "flowprobe.params: some{l2, l3, l4, active, passive, domain}")
         .undo("flowprobe params default")
         .replaces(&[])
         .group(GROUP)
