@@ -3,10 +3,10 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-/// Words of a datagram.
-struct Words<'a>(&'a [u8]);
+/// What is left of a datagram.
+struct Unread<'a>(&'a [u8]);
 
-impl<'a> Words<'a> {
+impl<'a> Unread<'a> {
     fn word(&mut self) -> u32 {
         let (word, rest) = self.0.split_first_chunk().expect("a whole word");
         self.0 = rest;
@@ -19,11 +19,11 @@ impl<'a> Words<'a> {
         bytes
     }
 
-    /// A structure: its kind, its words.
-    fn structure(&mut self) -> (u32, Words<'a>) {
+    /// A structure: its kind, what is in it.
+    fn structure(&mut self) -> (u32, Unread<'a>) {
         let (kind, length) = (self.word(), self.word() as usize);
         assert_eq!(length % 4, 0, "whole words");
-        (kind, Words(self.bytes(length)))
+        (kind, Unread(self.bytes(length)))
     }
 }
 
@@ -80,7 +80,7 @@ impl Collector {
 }
 
 fn datagram(bytes: &[u8], read: &mut Read) {
-    let mut words = Words(bytes);
+    let mut words = Unread(bytes);
     assert_eq!((words.word(), words.word()), (5, 1), "version, family of the agent");
     assert_eq!(words.bytes(4), [127, 0, 0, 1]);
     assert_eq!(words.word(), 0, "sub-agent");
@@ -96,7 +96,7 @@ fn datagram(bytes: &[u8], read: &mut Read) {
     assert!(words.0.is_empty(), "bytes behind the samples");
 }
 
-fn flow(mut words: Words<'_>) -> Flow {
+fn flow(mut words: Unread<'_>) -> Flow {
     let [sequence, source, rate, pool, drops] = std::array::from_fn(|_| words.word());
     let ports = [words.word(), words.word()];
     let mut flow = Flow { sequence, source, rate, pool, drops, ports, ..Flow::default() };
@@ -122,7 +122,7 @@ fn flow(mut words: Words<'_>) -> Flow {
     flow
 }
 
-fn counters(mut words: Words<'_>) -> Vec<u32> {
+fn counters(mut words: Unread<'_>) -> Vec<u32> {
     let (_sequence, _source) = (words.word(), words.word());
     assert_eq!(words.word(), 2, "generic and Ethernet");
     let (kind, mut generic) = words.structure();
