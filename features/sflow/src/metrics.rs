@@ -22,7 +22,7 @@ pub(crate) fn start(engine: &mut Engine) {
                 lost,
             ),
             (
-                "quiver_sflow_counter_samples_total",
+                "quiver_sflow_interface_samples_total",
                 "Counters of interfaces exported by sFlow",
                 counts.counter_samples,
             ),
