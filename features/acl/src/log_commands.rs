@@ -95,7 +95,7 @@ fn show(engine: &Engine) -> Output {
     Output::none()
         .field("Domain", Cell::optional(log.ipfix.map(|ipfix| ipfix.domain), "none"))
         .field("Syslog", if log.syslog { "on" } else { "off" })
-        .field("Rate", log.rate)
+        .field("Records of a rule per s", log.rate)
         .table("actions", actions)
 }
 

@@ -9,8 +9,9 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 20] = [
+const PATHS: [(&str, &str, &str); 21] = [
     ("set acl-plugin acl-file", "file", "set acl-plugin acl-file /etc/hostname"),
+    ("set acl-plugin set-file", "file", "set acl-plugin set-file bad /etc/hostname"),
     ("configuration apply", "file", "configuration apply /etc/hostname"),
     ("configuration check", "file", "configuration check /etc/hostname"),
     ("configuration diff", "file", "configuration diff /etc/hostname"),
@@ -79,7 +80,9 @@ fn every_path_that_a_command_takes_is_known_and_confined() {
     std::fs::create_dir_all(&places.files_dir).unwrap();
     commands.borrow_mut().set_places(places);
     let commands = commands.borrow();
-    commands.execute(&mut engine, "create packet-generator interface pg0").unwrap();
+    for line in ["create packet-generator interface pg0", "set acl-plugin set bad addresses"] {
+        commands.execute(&mut engine, line).unwrap();
+    }
     for (_, _, line) in PATHS {
         let refused = said(&commands, &mut engine, line).expect_err(line);
         assert!(
