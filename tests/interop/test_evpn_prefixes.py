@@ -31,8 +31,6 @@ HOSTS6 = {"here": "2001:db8:81::2", "there": "2001:db8:82::2"}
 GATEWAYS6 = {"here": "2001:db8:81::1", "there": "2001:db8:82::1"}
 #: The address of the router's routed interface.
 OWN = "10.8.0.1"
-#: A host of the bridged VNI, and the routed interface beside it.
-STATION, STATION_GATEWAY = "10.5.0.2", "10.5.0.1"
 #: Another network behind the peer, which comes and goes.
 ANOTHER = "10.8.77.1"
 #: Sessions and routes are there in 20 s, and later where others compile.
@@ -207,39 +205,6 @@ def test_addresses_of_the_routed_interface_are_linuxs_too(lab: Lab) -> None:
     lab.ping("there", OWN)
     # What Linux itself sends in its VRF.
     lab.ping("fabric", HOSTS["there"], "-I", "red")
-
-
-def test_frr_announces_addresses_of_hosts_beside_a_routed_interface(lab: Lab) -> None:
-    """A host of the bridged VNI: Linux gets its address as the router has learned it (RFC 7432, type 2)."""
-    lab.guest.ip_batch("netns add station\nlink set other-site netns station")
-    batch = f"link set other-site up\naddr add {STATION}/24 dev other-site"
-    lab.guest.run("ip", "-n", "station", "-batch", "-", stdin=batch)
-    lab.router.ctl("lcp evpn del vxlan_tunnel0")
-    lab.router.configure(
-        """create loopback interface instance 5
-        set interface state loop5 up
-        set interface l2 bridge loop5 1 bvi
-        lcp evpn vxlan_tunnel0 host-if vx100 bvi loop5"""
-    )
-    wait_for_link(lab.guest, "vx100-b")
-    lab.router.ctl(f"set interface ip address loop5 {STATION_GATEWAY}/24")
-
-    def announced() -> bool:
-        return f"[{STATION}]" in lab.frr["peer"].ask("show bgp l2vpn evpn route type macip")
-
-    def neighbours() -> str:
-        return lab.guest.ip("-n", "fabric", "neigh", "show", "dev", "vx100-b")
-
-    lab.ping("station", STATION_GATEWAY)
-    wait_until("Linux has the neighbour", lambda: STATION in neighbours(), PATIENCE_S)
-    wait_until("the peer hears of the host's address", announced, PATIENCE_S)
-    # Who is learned stays learned: what Linux says of it is the router's own.
-    (row,) = (row for row in lab.router.json("show ip neighbor loop5") if row["address"] == STATION)
-    assert row["state"] not in ("static", "external")
-    lab.guest.ip("-n", "station", "link", "set", "other-site", "down")
-    lab.router.ctl(f"ip neighbor del loop5 {STATION}")
-    wait_until("Linux has lost the neighbour", lambda: STATION not in neighbours(), PATIENCE_S)
-    wait_until("the peer has lost the address", lambda: not announced(), PATIENCE_S)
 
 
 def test_the_bridge_is_a_twin_again_when_linux_has_lost_it(lab: Lab) -> None:

@@ -14,13 +14,13 @@ use quiver_forwarding::fib::{
     Family, Fib, Path, RECURSION_MAX, RoutePlace, RouteView, RouteWatcher, Source, TakenChanges,
     Target,
 };
-use quiver_forwarding::neighbour::{Neighbour, NeighbourState};
+use quiver_forwarding::neighbour::NeighbourState;
 use quiver_netlink::route::{NewHop, RouteKind};
 use quiver_tables::prefix::IpPrefix;
 
 use crate::mirror::{Mirror, Namespace};
 use crate::reader::{OwnChange, OwnRoute, RouteKey, neighbour};
-use crate::{evpn, routes, tables};
+use crate::{routes, tables};
 
 /// Routes that are looked at in a turn.
 const LOOKS_MAX: usize = 4096;
@@ -32,8 +32,6 @@ const WAITING_MAX: u64 = 8_192;
 const NEXT_TURN_NS: u64 = 2_000_000;
 /// Routes by next hops without an interface are resolved again so often at most.
 const RESOLVE_PAUSE_NS: u64 = 1_000_000_000;
-/// Neighbours that were learned beside bridges of VNIs are looked at so often.
-const LEARNED_PAUSE_NS: u64 = 500_000_000;
 /// Shares of hops that Linux can have (`rtnh_hops`).
 const WEIGHT_MAX: u32 = 256;
 
@@ -62,8 +60,6 @@ pub(crate) struct OwnRoutes {
     left_out: HashSet<RoutePlace>,
     static_changes: u64,
     are_neighbours_dirty: bool,
-    /// When neighbours that were learned beside bridges of VNIs are looked at again.
-    looks_at_learned_ns: u64,
     /// When the timer of the next turn is due.
     wakes_ns: u64,
 }
@@ -400,50 +396,32 @@ fn withdraw_all(mirror: &Mirror, own: &mut OwnRoutes) {
     own.left_out.clear();
 }
 
-/// Have Linux get the neighbours of interfaces with twins that are configured here, and lose those
-/// that are gone. FRR announces what it finds beside a bridge of a VNI (RFC 7432 §10): the bridge
-/// gets those that the router has learned, too.
-fn update_neighbours(engine: &mut Engine, mirror: &mut Mirror, own: &mut OwnRoutes) {
-    let now_ns = engine.now_ns();
-    let is_due = !mirror.evpn.is_empty() && now_ns >= own.looks_at_learned_ns;
-    if is_due {
-        own.looks_at_learned_ns = now_ns + LEARNED_PAUSE_NS;
-        own.wake(engine, LEARNED_PAUSE_NS);
-    }
+/// Have Linux get configured neighbours of interfaces with twins, and lose those that are gone.
+fn update_neighbours(engine: &Engine, mirror: &mut Mirror, own: &mut OwnRoutes) {
     let Some(fib) = engine.get::<Fib>() else { return };
     let neighbours = fib.neighbours();
     let now = neighbours.static_changes();
-    let is_changed = std::mem::take(&mut own.are_neighbours_dirty) || own.static_changes != now;
-    if !is_changed && !is_due {
+    if !std::mem::take(&mut own.are_neighbours_dirty) && own.static_changes == now {
         return;
     }
     own.static_changes = now;
-    let bridges = evpn::routed(mirror);
-    let Mirror { pairs, evpn, updates_linux, .. } = mirror;
+    let updates_linux = mirror.updates_linux;
     let mut asks = Vec::new();
-    for (id, pair) in pairs {
-        let learned = bridges.get(id).and_then(|vxlan| evpn.get(vxlan));
-        if !is_changed && learned.is_none() {
-            continue;
-        }
+    for (id, pair) in &mut mirror.pairs {
         let is_up = pair.linux.is_some_and(|(is_up, _)| is_up);
         let Some(link) = pair.link.filter(|_| is_up) else {
             pair.written_neighbours.clear(); // Linux forgets them with a link that is down
             continue;
         };
-        let is_wanted = |known: &Neighbour| match known.state {
-            NeighbourState::Static => true,
-            NeighbourState::External => false,
-            _ => learned.is_some_and(|twin| !twin.is_far(&known.mac.0)),
-        };
-        let wanted: BTreeMap<IpAddr, [u8; 6]> = neighbours
+        let configured = neighbours
             .on(*id)
-            .filter(|(_, known)| *updates_linux && is_wanted(known))
-            .map(|(address, known)| (address, known.mac.0))
-            .collect();
+            .filter(|(_, known)| updates_linux && known.state == NeighbourState::Static);
+        let wanted: BTreeMap<IpAddr, [u8; 6]> =
+            configured.map(|(address, known)| (address, known.mac.0)).collect();
         let gone = pair.written_neighbours.keys().filter(|known| !wanted.contains_key(known));
+        let gone: BTreeSet<IpAddr> = gone.copied().collect();
         let mut changes: Vec<OwnChange> =
-            gone.map(|address| neighbour(link, *address, None)).collect();
+            gone.into_iter().map(|address| neighbour(link, address, None)).collect();
         for (address, mac) in &wanted {
             if pair.written_neighbours.get(address) != Some(mac) {
                 changes.push(neighbour(link, *address, Some(*mac)));

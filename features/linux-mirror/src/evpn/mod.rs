@@ -87,11 +87,6 @@ impl EvpnTwin {
         mirror.pairs.iter().find(|(_, pair)| has_it(pair)).map(|(id, _)| *id)
     }
 
-    /// Is a station behind a far end?
-    pub fn is_far(&self, mac: &[u8; 6]) -> bool {
-        self.bridged.contains(mac)
-    }
-
     fn link(&self, part: Part) -> Option<u32> {
         self.links[part as usize]
     }
@@ -158,11 +153,6 @@ impl EvpnWish {
             is_automatic: true,
         }
     }
-}
-
-/// The routed interfaces that have bridges of VNIs as twins, and the VXLAN interfaces of these.
-pub(crate) fn routed(mirror: &Mirror) -> BTreeMap<InterfaceId, InterfaceId> {
-    mirror.evpn.iter().filter_map(|(id, twin)| Some((twin.routed(mirror)?, *id))).collect()
 }
 
 fn bridge_name(host_name: &str) -> String {
