@@ -353,7 +353,7 @@ ShowAclPluginLog = TypedDict(
     {
         "actions": list[ShowAclPluginLogActionsRow],
         "domain": int | None,
-        "rate": int,
+        "records_of_a_rule_per_s": int,
         "syslog": str,
     },
 )
