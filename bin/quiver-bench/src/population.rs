@@ -118,7 +118,7 @@ pub fn ip4_frame(destination: u32) -> [u8; 60] {
     let destination = Ipv4Addr::from_bits(destination);
     let header = quiver_wire::ip4::Ip4Header::new(source, destination, IpProtocol::UDP, 64, 26);
     header.and_then(|h| h.write(&mut frame[14..]).ok()).expect("46 bytes fit");
-    frame[34..42].copy_from_slice(&[0x10, 0, 0x20, 0, 0, 26, 0, 0]);
+    frame[34..42].copy_from_slice(&[0x10, 0, 0x20, 0, 0, 26, 0x12, 0x34]);
     frame
 }
 
