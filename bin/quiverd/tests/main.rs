@@ -2,6 +2,7 @@
 
 mod answers;
 mod arcs;
+mod bare_interfaces;
 mod circles;
 mod configurations;
 mod document;

@@ -131,13 +131,29 @@ pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
         .remedy(&held.remedy))
 }
 
+/// Why an interface can be no end of layer 2, if its packets begin with a header of IP: tunnels of
+/// layer 3, and devices without Ethernet.
+///
+/// # Errors
+/// What it sends and receives are no frames.
+pub fn check_frames(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let is_bare = engine.interface(id).is_some_and(|interface| interface.row().mac == [0; 6]);
+    if !is_bare {
+        return Ok(());
+    }
+    let name = engine.interface_name(id);
+    Err(Refusal::new(format!("{name} carries IP packets, not Ethernet frames"))
+        .remedy("take an interface with a MAC address (`show hardware-interfaces`)"))
+}
+
 /// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of
 /// another feature that it was in is ended before.
 ///
 /// # Errors
-/// The interface is held, gone, or cannot leave its present mode.
+/// The interface is held, gone, carries no frames, or cannot leave its present mode.
 pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Result<(), Refusal> {
     check_free(engine, id)?;
+    check_frames(engine, id)?;
     let other = engine.get::<Modes>().and_then(|modes| modes.of(id));
     if other.is_some_and(|other| other.mode != layer_two.mode) {
         leave(engine, id)?;

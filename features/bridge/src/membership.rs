@@ -61,6 +61,7 @@ fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     let name = engine.interface_name(id);
     let interface = engine.interface(id).ok_or_else(|| Refusal::new(format!("{name} is gone")))?;
     modes::check_free(engine, id)?;
+    modes::check_frames(engine, id)?;
     let is_bvi = join.kind == PortKind::Bvi;
     if is_bvi && interface.device.kind() != "loopback" {
         let refusal = Refusal::new(format!("{name} cannot be the routed interface of a bridge"));

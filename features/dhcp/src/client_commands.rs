@@ -1,6 +1,6 @@
 //! The commands of the router's DHCP clients.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry, by_interface_name, order};
+use quiver_control::{Command, ConfigWriter, Output, Registry, by_interface_name, modes, order};
 use quiver_core::Engine;
 
 use crate::client::Settings;
@@ -35,6 +35,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 clients::remove(engine, id)?;
                 return Ok(Output::none());
             }
+            modes::check_frames(engine, id)?;
             let settings = Settings {
                 host_name: check_text(args, "hostname")?,
                 client_id: check_text(args, "client-id")?,

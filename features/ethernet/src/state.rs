@@ -116,6 +116,7 @@ pub fn connect(
         )));
     }
     modes::check_free(engine, from)?;
+    [from, to].into_iter().try_for_each(|id| modes::check_frames(engine, id))?;
     let before = engine.with(|_, crosses: &mut CrossConnects| {
         let before = crosses.all_mut(kind).insert(from, to);
         crosses.publish();

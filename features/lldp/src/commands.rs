@@ -1,6 +1,6 @@
 //! The commands of LLDP.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, modes, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -69,6 +69,7 @@ fn set_interface(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
         config::disable(engine, id)?;
         return Ok(Output::none());
     }
+    modes::check_frames(engine, id)?;
     let text = |name: &str| args.optional::<&str>(name).map(|text| text.map(str::to_owned));
     let words = PortWords {
         description: text("port-desc")?,

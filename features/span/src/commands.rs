@@ -1,6 +1,8 @@
 //! The commands of mirrors.
 
-use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, order};
+use quiver_control::{
+    Args, Column, Command, Listing, Output, Refusal, Registry, Table, modes, order,
+};
 use quiver_core::Engine;
 
 use crate::config::{self, Copied, Spans};
@@ -62,6 +64,7 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let name = engine.interface_name(from);
         return Err(args.refuse("destination", format!("{name} cannot be mirrored to itself")));
     }
+    [from, to].into_iter().try_for_each(|id| modes::check_frames(engine, id))?;
     config::set(engine, from, to, directions)?;
     Ok(Output::none())
 }

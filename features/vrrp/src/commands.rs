@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, modes, order};
 use quiver_core::Engine;
 use quiver_wire::vrrp::ADDRESSES_MAX;
 
@@ -245,6 +245,7 @@ fn check_family(
 
 fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let key = key(engine, args)?;
+    modes::check_frames(engine, key.interface)?;
     let addresses: Vec<IpAddr> = args.all("address")?;
     check_family(args, "address", key, &addresses)?;
     if let Some(IpAddr::V6(first)) = addresses.first()

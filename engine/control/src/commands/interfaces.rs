@@ -196,6 +196,7 @@ fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             .remedy("the lowest bit of the first byte is 0, and not all bytes are"));
     }
     modes::check_free(engine, id)?;
+    modes::check_frames(engine, id)?;
     engine.set_mac(id, mac).map_err(|error| refuse_interface(engine, args, id, error))?;
     Ok(Output::none())
 }

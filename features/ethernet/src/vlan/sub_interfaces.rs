@@ -71,6 +71,7 @@ pub fn create(
     matching: Matching,
 ) -> Result<InterfaceId, Refusal> {
     modes::check_free(engine, parent)?;
+    modes::check_frames(engine, parent)?;
     let parent_name = engine.interface_name(parent);
     let state = engine.get::<SubInterfaces>();
     let taken = state.and_then(|subs| subs.places.get(&(parent, matching.place()))).copied();

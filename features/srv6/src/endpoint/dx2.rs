@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use quiver_control::{Args, Refusal};
+use quiver_control::{Args, Refusal, modes};
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
@@ -35,6 +35,7 @@ impl Behavior for EndDx2 {
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
+        modes::check_frames(engine, self.interface)?;
         let node = engine
             .node_id(NODE)
             .ok_or_else(|| Refusal::new("the node of End.DX2 is not built in"))?;

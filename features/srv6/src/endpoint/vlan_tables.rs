@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, modes, order,
 };
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::memory::epoch::PublishedSlots;
@@ -146,6 +146,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             return Err(Refusal::new(what).remedy("name one at the end of the command"));
         }
         let to = args.interface(engine, "interface")?;
+        modes::check_frames(engine, to)?;
         engine.with(|_, tables: &mut VlanTables| tables.add(table, tags, to))?;
         return Ok(Output::none());
     }
