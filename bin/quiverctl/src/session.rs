@@ -75,7 +75,7 @@ pub fn run(connection: Connection, place: &Place, printer: &mut Printer) -> Resu
             let help = explain(&connection, &line, printer);
             left = line;
             help
-        } else if matches!(line.trim(), "quit" | "exit") {
+        } else if matches!(line.trim(), "quit" | "exit" | "q") {
             break;
         } else if line.trim().is_empty() {
             Ok(())

@@ -8,6 +8,8 @@ use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_core::graph::builder::{BuildError, EngineConfig, GraphBuilder};
+use quiver_core::graph::capture::CaptureSpec;
+use quiver_core::graph::filter::{PacketFilter, SharedFilter};
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, WorkerId};
@@ -303,16 +305,9 @@ fn a_deleted_interface_takes_its_packets_along_and_its_number_is_used_again() {
 fn a_trace_tells_what_each_node_decided_and_a_capture_holds_the_bytes() {
     let (mut engine, first, _) = router();
     let input = engine.node_id("test-input").unwrap();
-    engine.trace_add(input, 2).unwrap();
-    engine
-        .capture_start(quiver_core::graph::capture::CaptureSpec {
-            rx: true,
-            tx: true,
-            drop: true,
-            interface: None,
-            packets_max: 10,
-        })
-        .unwrap();
+    engine.trace_add(input, 2, None).unwrap();
+    let spec = CaptureSpec { rx: true, tx: true, drop: true, interface: None, packets_max: 10 };
+    engine.capture_start(spec, None).unwrap();
     arrive(&first, [vec![1, 9], vec![0xff, 8], vec![1, 7]]);
     engine.step();
     let traces = engine.traces().unwrap();
@@ -326,6 +321,36 @@ fn a_trace_tells_what_each_node_decided_and_a_capture_holds_the_bytes() {
     let mut file = Vec::new();
     let captured = engine.capture_stop().unwrap().write(&mut file).unwrap();
     assert_eq!(captured, 6, "three arrived, two left, one died");
+    balance(&mut engine);
+}
+
+/// Chooses packets whose first byte is this one.
+struct FirstByte(u8);
+
+impl PacketFilter for FirstByte {
+    fn chooses(&self, bytes: &[u8]) -> bool {
+        bytes.first() == Some(&self.0)
+    }
+}
+
+#[test]
+fn a_filter_chooses_what_is_traced_and_captured() {
+    let (mut engine, first, _) = router();
+    let input = engine.node_id("test-input").unwrap();
+    let filter: SharedFilter = Arc::new(FirstByte(0xff));
+    engine.trace_add(input, 2, Some(&filter)).unwrap();
+    let spec = CaptureSpec { rx: true, tx: true, drop: false, interface: None, packets_max: 10 };
+    engine.capture_start(spec, Some(&filter)).unwrap();
+    arrive(&first, [vec![1, 9], vec![0xff, 8], vec![1, 7], vec![0xff, 6], vec![0xff, 5]]);
+    engine.step();
+    let traces = engine.traces().unwrap();
+    let mut packets: Vec<u32> = traces[0].records.iter().map(|record| record.packet).collect();
+    packets.sort_unstable();
+    packets.dedup();
+    assert_eq!(packets, [1, 2], "two of the three that are chosen, and nothing else");
+    assert!(traces[0].records.iter().all(|record| record.bytes()[0] == 0xff));
+    let captured = engine.capture_stop().unwrap().write(&mut Vec::new()).unwrap();
+    assert_eq!(captured, 3);
     balance(&mut engine);
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use quiver_core::Engine;
 use quiver_core::graph::capture::{CAPTURED_PACKETS_DEFAULT, CaptureSpec, Captured};
+use quiver_core::graph::filter::PacketFilters;
 use quiver_core::memory::reserve::is_available;
 use serde_json::json;
 
@@ -31,7 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "pcap trace {[rx] [tx] [drop] [max <:1-1000000>] [intfc any|<interface>] [file \
-             <:path>]}",
+             <:path>] [filter]}",
         )
         .group(GROUP)
         .help("Write packets down as they are received, sent or dropped, until pcap trace off")
@@ -47,6 +48,7 @@ pub(super) fn register(registry: &mut Registry) {
             for tx",
         )
         .word("file", "trace.pcap unless given")
+        .word("filter", "only packets that `classify filter pcap` chooses")
         .example("pcap trace rx tx drop max 100 intfc any file all.pcap")
         .run(start),
     );
@@ -76,6 +78,13 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             Refusal::new("pcap trace: nothing to capture").remedy("say rx, tx or drop, or several")
         );
     }
+    let filters = engine.get::<PacketFilters>().cloned().unwrap_or_default();
+    let filter = args.has("filter").then_some(filters.capture);
+    if let Some(None) = filter {
+        return Err(args
+            .refuse("filter", "no filter of captures is set")
+            .remedy("`classify filter pcap mask … match …` sets one"));
+    }
     // A worker could not survive a refusal of memory; ask before it is too late.
     let bytes =
         spec.packets_max.saturating_mul(BYTES_PER_PACKET).saturating_mul(engine.worker_count());
@@ -87,7 +96,7 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Some(file) => file,
         None => args.access().create(Path::new(FILE_DEFAULT)).map_err(Refusal::new)?,
     };
-    engine.capture_start(spec)?;
+    engine.capture_start(spec, filter.flatten().as_ref())?;
     engine.insert(UnderWay(Some(file)));
     Ok(Output::none())
 }

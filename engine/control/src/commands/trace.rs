@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use quiver_core::graph::filter::PacketFilters;
 use quiver_core::graph::node::NodeKind;
 use quiver_core::graph::trace::{TraceRecord, WorkerTrace};
 use quiver_core::{Engine, NodeId, WorkerId};
@@ -40,11 +41,13 @@ struct Filter {
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("trace add <node> <packets:1-4096> [verbose]")
+        Command::new("trace add <node> <packets:1-4096> {[verbose] [filter]}")
             .group(GROUP)
             .help("Trace the next packets that an input node receives, on each worker")
+            .details("With filter, those that `classify filter trace` chooses.")
             .word("node", "an input node, such as memif-input")
             .word("verbose", "show the packet's first bytes at each node too")
+            .word("filter", "only packets that the filter of traces chooses")
             .run(add),
     );
     registry.command(
@@ -84,7 +87,10 @@ pub(super) fn register(registry: &mut Registry) {
             },
         ),
     );
-    registry.on_start(|engine| engine.insert(View::default()));
+    registry.on_start(|engine| {
+        engine.insert(View::default());
+        engine.insert(PacketFilters::default());
+    });
 }
 
 fn engine_view(engine: &Engine) -> View {
@@ -106,7 +112,14 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             )
             .remedy(format!("input nodes are {}", inputs.join(", "))));
     }
-    engine.trace_add(id, args.get("packets")?)?;
+    let filters = engine.get::<PacketFilters>().cloned().unwrap_or_default();
+    let filter = args.has("filter").then_some(filters.trace);
+    if let Some(None) = filter {
+        return Err(args
+            .refuse("filter", "no filter of traces is set")
+            .remedy("`classify filter trace mask … match …` sets one"));
+    }
+    engine.trace_add(id, args.get("packets")?, filter.flatten().as_ref())?;
     let verbose = args.has("verbose");
     engine.insert(View { verbose, ..engine_view(engine) });
     Ok(Output::none())

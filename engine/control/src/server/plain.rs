@@ -118,7 +118,7 @@ impl PlainInput {
 /// A line that is for the session, not for the router.
 fn special(line: &str) -> Option<Next> {
     match line {
-        "quit" | "exit" => Some(Next::Quit),
+        "quit" | "exit" | "q" => Some(Next::Quit),
         "interactive" => Some(Next::Interactive),
         "history" => Some(Next::History(Vec::new())),
         _ => None,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::control::engine::{Engine, Stalled};
 use crate::graph::capture::{Capture, CaptureSpec, Captured};
 use crate::graph::counters::{InterfaceCounters, LONG_PASS_CLASSES, REASONS_PER_NODE_MAX};
+use crate::graph::filter::SharedFilter;
 use crate::graph::node::Severity;
 use crate::graph::trace::{Tracer, WorkerTrace};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -303,15 +304,20 @@ impl Engine {
 
     // Traces and captures.
 
-    /// Trace the next `packets` packets that `input` receives, on each worker.
+    /// Trace the next `packets` packets that `input` receives and `filter` chooses, on each worker.
     ///
     /// # Errors
     /// A worker does not answer in time.
-    pub fn trace_add(&mut self, input: NodeId, packets: u32) -> Result<(), Stalled> {
+    pub fn trace_add(
+        &mut self,
+        input: NodeId,
+        packets: u32,
+        filter: Option<&SharedFilter>,
+    ) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
             let id = WorkerId(worker as u16);
             let kept = self.call(id, |w: &mut Worker| w.tracer.records_wanted())?;
-            let mut tracer = Tracer::with_room(input, packets, kept);
+            let mut tracer = Tracer::with_room(input, packets, filter.cloned(), kept);
             self.call(id, move |w: &mut Worker| {
                 tracer.continue_from(&w.tracer);
                 std::mem::swap(&mut w.tracer, &mut tracer);
@@ -355,13 +361,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Write packets down from now on.
+    /// Write packets that `filter` chooses down from now on.
     ///
     /// # Errors
     /// A worker does not answer in time.
-    pub fn capture_start(&mut self, spec: CaptureSpec) -> Result<(), Stalled> {
+    pub fn capture_start(
+        &mut self,
+        spec: CaptureSpec,
+        filter: Option<&SharedFilter>,
+    ) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
-            let mut capture = Some(Box::new(Capture::new(spec)));
+            let mut capture = Some(Box::new(Capture::new(spec, filter.cloned())));
             self.call(WorkerId(worker as u16), move |w: &mut Worker| {
                 std::mem::swap(&mut w.capture, &mut capture);
             })?;

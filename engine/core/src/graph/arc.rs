@@ -60,6 +60,8 @@ pub enum Phase {
     Reassembly,
     /// Checks whether a source may be behind the interface.
     SourceCheck,
+    /// Classes of service are written, before lists and rates go by them.
+    Marking,
     /// Lists of who may pass.
     Filter,
     /// Packets that come back from a service function.
@@ -89,6 +91,7 @@ impl Phase {
             Phase::Options => "options",
             Phase::Reassembly => "reassembly",
             Phase::SourceCheck => "source-check",
+            Phase::Marking => "marking",
             Phase::Filter => "filter",
             Phase::ServiceChain => "service-chain",
             Phase::Translation => "translation",

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::graph::filter::SharedFilter;
 use crate::graph::frame::Frame;
 use crate::ids::InterfaceId;
 use crate::memory::packet::Packet;
@@ -52,16 +53,18 @@ struct Entry {
 /// A worker's capture, its memory made by the control thread.
 pub(crate) struct Capture {
     spec: CaptureSpec,
+    filter: Option<SharedFilter>,
     entries: Vec<Entry>,
     bytes: Vec<u8>,
 }
 
 impl Capture {
-    pub(crate) fn new(spec: CaptureSpec) -> Capture {
+    pub(crate) fn new(spec: CaptureSpec, filter: Option<SharedFilter>) -> Capture {
         // Room for full-size Ethernet frames; the capture ends when either is used up.
         let bytes = spec.packets_max * 1536 + SNAP_BYTES;
         Capture {
             spec,
+            filter,
             entries: Vec::with_capacity(spec.packets_max),
             bytes: Vec::with_capacity(bytes),
         }
@@ -92,7 +95,9 @@ impl Capture {
         let pushed =
             point == Point::Drop && packet.l2_bytes > 0 && packet.push(packet.l2_bytes as usize);
         let length = packet.length().min(SNAP_BYTES);
-        if self.entries.len() < self.entries.capacity()
+        let is_chosen = self.filter.as_ref().is_none_or(|filter| filter.chooses(packet.bytes()));
+        if is_chosen
+            && self.entries.len() < self.entries.capacity()
             && self.bytes.len() + length <= self.bytes.capacity()
         {
             let start = self.bytes.len();

@@ -9,6 +9,7 @@ pub mod context;
 pub mod counters;
 pub(crate) mod directory;
 pub mod drop_reason;
+pub mod filter;
 pub mod frame;
 pub mod interface;
 pub mod node;

@@ -2,6 +2,7 @@
 //! bytes and put in words by the control thread.
 
 use crate::graph::drop_reason::DropReason;
+use crate::graph::filter::SharedFilter;
 use crate::graph::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::memory::packet::handover::{Handover, MarkedHandover};
@@ -76,11 +77,20 @@ pub struct WorkerTrace {
     pub cut: u64,
 }
 
+/// Packets that are still to be marked.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    input: NodeId,
+    /// How many more.
+    packets: u32,
+    /// Only those that it chooses.
+    filter: Option<SharedFilter>,
+}
+
 /// What one worker traces.
 #[derive(Default)]
 pub(crate) struct Tracer {
-    /// How many more packets to mark at which input.
-    pub(crate) wanted: Vec<(NodeId, u32)>,
+    pub(crate) wanted: Vec<Wanted>,
     pub(crate) records: Vec<TraceRecord>,
     pub(crate) cut: u64,
     packets: u32,
@@ -119,14 +129,19 @@ impl Mark {
 impl Tracer {
     /// Room for `packets` more beside `kept` records; made by the control thread, merged on the
     /// worker.
-    pub(crate) fn with_room(node: NodeId, packets: u32, kept: usize) -> Tracer {
+    pub(crate) fn with_room(
+        input: NodeId,
+        packets: u32,
+        filter: Option<SharedFilter>,
+        kept: usize,
+    ) -> Tracer {
         let packets = packets.min(TRACED_PACKETS_MAX as u32);
         let records = (kept + packets as usize * RECORDS_PER_PACKET)
             .min(TRACED_PACKETS_MAX * RECORDS_PER_PACKET);
         Tracer {
             wanted: {
                 let mut wanted = Vec::with_capacity(16);
-                wanted.push((node, packets));
+                wanted.push(Wanted { input, packets, filter });
                 wanted
             },
             records: Vec::with_capacity(records),
@@ -138,7 +153,7 @@ impl Tracer {
 
     /// Records that there are, and those that packets still to come may need.
     pub(crate) fn records_wanted(&self) -> usize {
-        let packets: usize = self.wanted.iter().map(|w| w.1 as usize).sum();
+        let packets: usize = self.wanted.iter().map(|w| w.packets as usize).sum();
         self.records.len() + packets * RECORDS_PER_PACKET
     }
 
@@ -148,9 +163,9 @@ impl Tracer {
         self.generation = older.generation;
         for wanted in &older.wanted {
             if self.wanted.len() < self.wanted.capacity()
-                && !self.wanted.iter().any(|w| w.0 == wanted.0)
+                && !self.wanted.iter().any(|w| w.input == wanted.input)
             {
-                self.wanted.push(*wanted);
+                self.wanted.push(wanted.clone());
             }
         }
         let room = self.records.capacity() - self.records.len();
@@ -165,16 +180,25 @@ impl Tracer {
     /// Mark packets that an input of `worker` has just received.
     #[inline]
     pub(crate) fn mark(&mut self, worker: WorkerId, input: NodeId, frame: &mut Frame) {
-        if let Some(wanted) = self.wanted.iter_mut().find(|w| w.0 == input && w.1 > 0) {
-            let count = (wanted.1 as usize).min(frame.len());
-            wanted.1 -= count as u32;
-            for packet in &mut frame.packets_mut()[..count] {
-                self.packets += 1;
-                packet.set(PacketFlags::TRACED);
-                packet.header_line_mut().trace = Mark::new(worker, self.generation, self.packets).0;
+        let (generation, mut is_marked) = (self.generation, false);
+        let Some(wanted) = self.wanted.iter_mut().find(|w| w.input == input && w.packets > 0)
+        else {
+            return;
+        };
+        for packet in frame.packets_mut() {
+            if wanted.packets == 0 {
+                break;
             }
-            frame.traced = true;
+            if wanted.filter.as_ref().is_some_and(|filter| !filter.chooses(packet.bytes())) {
+                continue;
+            }
+            wanted.packets -= 1;
+            self.packets += 1;
+            packet.set(PacketFlags::TRACED);
+            packet.header_line_mut().trace = Mark::new(worker, generation, self.packets).0;
+            is_marked = true;
         }
+        frame.traced |= is_marked;
     }
 
     /// Write down what `node` did with the traced packets of a vector.

@@ -3,8 +3,8 @@
 //! here.
 //!
 //! ```text
-//!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age;
-//!               in debug builds the type of the packet's index
+//!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age,
+//!               class; in debug builds the type of the packet's index
 //!   free     0  15 numbers of buffers, when the line belongs to one of the first of a batch
 //!           60  the next batch on the stack
 //! ```
@@ -49,7 +49,9 @@ pub struct BufferHeader {
     pub(crate) kind: Option<Kind>,
     #[cfg(not(debug_assertions))]
     unused_kind: [u8; size_of::<Option<fn()>>()],
-    unused: [u8; 20 - NOTE_BYTES],
+    /// The packet's class of service; valid when the packet says so.
+    pub(crate) class: u16,
+    unused: [u8; 18 - NOTE_BYTES],
     /// The batch below on the stack of free ones, as number plus one. A late look at it is allowed
     /// at any time, so it shares its place with nothing.
     pub(crate) below: AtomicU32,

@@ -14,16 +14,18 @@ pub use crate::memory::header_line::NOTE_BYTES;
 use crate::memory::header_line::line_of;
 
 /// Recirculations a packet survives: look-ups in further tables, tunnels in tunnels.
-pub const TURNS_MAX: u8 = 16;
+pub const TURNS_MAX: u8 = 15;
 
 /// The bits of [`Packet::turns`](Packet::turn) that hold the count.
-const TURNS: u8 = 0x1f;
+const TURNS: u8 = 0x0f;
 /// The bit that says that it came in another packet.
 const CARRIED: u8 = 0x80;
 /// The bit that says that the header line holds the packet's age ([`crate::graph::visits`]).
 const COUNTED: u8 = 0x40;
 /// The bit that says that the packet is a copy.
 const COPY: u8 = 0x20;
+/// The bit that says that the header line holds the packet's class ([`Packet::class`]).
+const CLASSED: u8 = 0x10;
 
 const _: () = assert!(TURNS_MAX <= TURNS);
 
@@ -401,6 +403,20 @@ impl Packet {
         self.set(PacketFlags::NOTED);
     }
 
+    /// The class of service that was recorded for the packet, wherever its header has been since.
+    /// What the number means is between the node that records it and the one that reads it.
+    #[inline]
+    pub fn class(&self) -> Option<u16> {
+        (self.turns & CLASSED != 0).then(|| self.header_line().class)
+    }
+
+    /// Record such a class.
+    #[inline]
+    pub fn set_class(&mut self, class: u16) {
+        self.header_line_mut().class = class;
+        self.turns |= CLASSED;
+    }
+
     /// Where the bytes begin inside `memory` and how many are in the first segment, for a driver
     /// that shares the pool's memory with a peer.
     pub fn place_in(&self, memory: &crate::memory::mapping::SharedMemory) -> (usize, usize) {
@@ -430,6 +446,26 @@ mod tests {
 
     fn cache() -> BufferCache {
         BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache()
+    }
+
+    #[test]
+    fn a_class_goes_with_copies_and_ends_when_the_packet_becomes_another() {
+        let mut cache = cache();
+        let mut packet = cache.packet().expect("buffer");
+        assert_eq!(packet.class(), None);
+        packet.set_class(0x32e);
+        assert!(
+            (0..TURNS_MAX).all(|_| packet.turn()) && !packet.turn(),
+            "turns are counted beside"
+        );
+        let copy = packet.duplicate(&mut cache).expect("copy");
+        packet.become_own();
+        assert_eq!((packet.class(), copy.class()), (None, Some(0x32e)));
+        cache.free(packet);
+        cache.free(copy);
+        let fresh = cache.packet().expect("buffer");
+        assert_eq!(fresh.class(), None, "the next packet in the buffer has none");
+        cache.free(fresh);
     }
 
     #[test]

@@ -259,7 +259,7 @@ impl Packet {
         self.hash = original.hash;
         self.l2_bytes = original.l2_bytes;
         self.arc_place = original.arc_place;
-        self.turns = original.turns & !super::COUNTED;
+        self.turns = original.turns & !(super::COUNTED | super::CLASSED);
         let chained = self.is_chained();
         self.flags = original.flags;
         self.clear(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
@@ -268,6 +268,9 @@ impl Packet {
         }
         if let Some(note) = original.note() {
             self.set_note(*note);
+        }
+        if let Some(class) = original.class() {
+            self.set_class(class);
         }
         if original.has(PacketFlags::TRACED) {
             self.header_line_mut().trace = original.header_line().trace;
