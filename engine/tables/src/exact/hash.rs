@@ -8,7 +8,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Words that the longest key has.
-pub const KEY_WORDS_MAX: usize = 6;
+pub const KEY_WORDS_MAX: usize = 11;
 
 /// The secret of a table's hash.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl Seed {
     /// The hash of a longer key.
     #[inline(always)]
     pub(super) fn hash<const N: usize>(&self, key: &[u64; N]) -> u64 {
-        const { assert!(N >= 1 && N <= KEY_WORDS_MAX, "keys have 1 to 6 words") };
+        const { assert!(N >= 1 && N <= KEY_WORDS_MAX, "keys have 1 to 11 words") };
         let mut sum = self.offset;
         for word in 0..N / 2 {
             sum ^= fold(
