@@ -2,12 +2,27 @@
 
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
-use super::IpFamily;
+use super::{Ip4, Ip6, IpFamily};
 use crate::fib::Family;
 
 /// VLAN tags in front of an IP header at most.
 const TAGS_MAX: usize = 4;
 const TAG_BYTES: usize = 4;
+
+/// Where an IP header stands in a packet, and its family; `is_bare`: the packet has no link-layer
+/// header in front.
+#[inline]
+pub fn ip_header(bytes: &[u8], is_bare: bool) -> Option<(usize, Family)> {
+    if is_bare {
+        return match bytes.first()? >> 4 {
+            4 => Some((0, Family::Ip4)),
+            6 => Some((0, Family::Ip6)),
+            _ => None,
+        };
+    }
+    let four = packet_in_frame::<Ip4>(bytes).map(|at| (at, Family::Ip4));
+    four.or_else(|| packet_in_frame::<Ip6>(bytes).map(|at| (at, Family::Ip6)))
+}
 
 /// Where the IP packet of family `F` begins in a frame, behind the tags; nothing when there is
 /// none.
@@ -40,7 +55,6 @@ fn behind_tags(wanted: EtherType, kind: EtherType, frame: &[u8]) -> Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ip::{Ip4, Ip6};
 
     fn frame(kinds: &[u16]) -> Vec<u8> {
         let mut frame = vec![0; 12];
