@@ -1,0 +1,282 @@
+//! What workers read: tables by number, sessions of all of them, and the tables of interfaces.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_core::{InterfaceId, Packet};
+use quiver_tables::exact::{
+    ExactError, Limits, LongTable, LongWriter, Objects, ObjectsWriter, Seed,
+};
+use quiver_tables::memory::MemoryError;
+
+use crate::key::{Form, KEY_WORDS, Key, load, masked};
+
+/// Tables at most; a table's number is below.
+pub(crate) const TABLES_MAX: usize = 256;
+/// Tables of a chain at most: so many look-ups a packet costs.
+pub(crate) const CHAIN_MAX: usize = 8;
+/// Sessions of all tables at most.
+const SESSIONS_MAX: usize = 1 << 20;
+const LIMITS: Limits = Limits {
+    what: "classifier's session table",
+    entries_max: SESSIONS_MAX,
+    remedy: "put sessions into one with a mask of fewer bits",
+};
+
+/// Words of a session's key: the number of its table plus one, and the bytes under the mask.
+pub(crate) const SESSION_KEY_WORDS: usize = KEY_WORDS + 1;
+/// Words of a session: its key, what becomes of packets, and how many there were.
+const SESSION_WORDS: usize = 16;
+const ACTION: usize = SESSION_KEY_WORDS;
+const HITS: usize = SESSION_KEY_WORDS + 1;
+
+/// The key of a session.
+pub(crate) type SessionKey = [u64; SESSION_KEY_WORDS];
+
+/// What becomes of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Permit,
+    Deny,
+}
+
+impl Action {
+    /// The word of commands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Action::Permit => "permit",
+            Action::Deny => "deny",
+        }
+    }
+
+    pub fn of_word(word: &str) -> Action {
+        if word == "deny" { Action::Deny } else { Action::Permit }
+    }
+}
+
+/// A table, as workers have it.
+pub(crate) struct Table {
+    pub form: Form,
+    pub mask: Key,
+    /// Where packets without a session are looked up next.
+    pub next: Option<u16>,
+    /// What becomes of those where there is no such table.
+    pub miss: Action,
+    /// How many had no session here.
+    pub misses: Arc<AtomicU64>,
+}
+
+/// Which tables classify what an interface receives or sends, each as its number plus one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub ip4: u16,
+    pub ip6: u16,
+    pub l2: u16,
+    /// The interface's packets have no link-layer header.
+    pub is_bare: bool,
+}
+
+impl Access {
+    const fn bits(self) -> u64 {
+        self.ip4 as u64
+            | (self.ip6 as u64) << 16
+            | (self.l2 as u64) << 32
+            | (self.is_bare as u64) << 48
+    }
+
+    const fn from_bits(bits: u64) -> Access {
+        Access {
+            ip4: bits as u16,
+            ip6: (bits >> 16) as u16,
+            l2: (bits >> 32) as u16,
+            is_bare: bits >> 48 & 1 != 0,
+        }
+    }
+}
+
+/// Which lists of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Direction {
+    Input,
+    Output,
+}
+
+impl Direction {
+    pub const ALL: [Direction; 2] = [Direction::Input, Direction::Output];
+
+    /// The word of commands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Direction::Input => "input",
+            Direction::Output => "output",
+        }
+    }
+}
+
+/// The fields of headers, in [`Tables::forms`].
+const FIELDS: u32 = u32::MAX;
+
+/// All that workers read.
+pub(crate) struct Tables {
+    tables: PublishedSlots<Table>,
+    /// The form of each table, apart from it: it is needed before a pass is at hand.
+    forms: Box<[AtomicU32]>,
+    sessions: LongTable<Objects<SESSION_WORDS>, SESSION_KEY_WORDS>,
+    objects: Arc<Objects<SESSION_WORDS>>,
+    access: [Box<[AtomicU64]>; 2],
+}
+
+impl Tables {
+    #[inline(always)]
+    pub fn access(&self, direction: Direction, on: InterfaceId) -> Access {
+        let word = self.access[direction as usize].get(on.index());
+        Access::from_bits(word.map_or(0, |word| word.load(Ordering::Acquire)))
+    }
+
+    pub fn set_access(&self, direction: Direction, on: InterfaceId, access: Access) {
+        if let Some(word) = self.access[direction as usize].get(on.index()) {
+            word.store(access.bits(), Ordering::Release);
+        }
+    }
+
+    /// The form of the table of a number.
+    #[inline(always)]
+    pub fn form(&self, number: u16) -> Form {
+        match self.forms.get(usize::from(number)).map(|form| form.load(Ordering::Acquire)) {
+            None | Some(FIELDS) => Form::Fields,
+            Some(skip_bytes) => Form::Raw { skip_bytes: skip_bytes as u16 },
+        }
+    }
+
+    /// A table, for as long as a pass.
+    #[inline(always)]
+    pub fn table<'p>(&self, number: u16, pass: Pass<'p>) -> Option<&'p Table> {
+        self.tables.read(number.into(), pass)
+    }
+
+    /// Let a number be a table, or none.
+    pub fn set_table(&self, number: u16, table: Option<Table>) {
+        if let (Some(table), Some(form)) = (&table, self.forms.get(usize::from(number))) {
+            let word = match table.form {
+                Form::Fields => FIELDS,
+                Form::Raw { skip_bytes } => skip_bytes.into(),
+            };
+            form.store(word, Ordering::Release);
+        }
+        self.tables.publish(number.into(), table);
+    }
+
+    /// What workers look sessions up in.
+    #[inline(always)]
+    pub fn sessions(&self) -> &LongTable<Objects<SESSION_WORDS>, SESSION_KEY_WORDS> {
+        &self.sessions
+    }
+
+    /// So many packets have met a session: what becomes of them.
+    #[inline(always)]
+    pub fn hit(&self, session: u32, packets: u64) -> Action {
+        let words = self.objects.get(session);
+        words[HITS].fetch_add(packets, Ordering::Relaxed);
+        action_of(words[ACTION].load(Ordering::Relaxed))
+    }
+
+    /// Packets that have met a session.
+    pub fn hits(&self, session: u32) -> u64 {
+        self.objects.get(session)[HITS].load(Ordering::Relaxed)
+    }
+
+    /// Give a session another action.
+    pub fn set_action(&self, session: u32, action: Action) {
+        self.objects.get(session)[ACTION].store(action as u64, Ordering::Relaxed);
+    }
+
+    /// What becomes of a packet that has no session in a table: the tables behind it are looked
+    /// up, at most [`CHAIN_MAX`].
+    #[inline(never)]
+    pub fn missed(&self, number: u16, pass: Pass<'_>, packet: &Packet, is_bare: bool) -> Action {
+        let (mut number, packets) = (number, packet.on_wire().0);
+        for _ in 0..CHAIN_MAX {
+            let Some(table) = self.table(number, pass) else { return Action::Permit };
+            table.misses.fetch_add(packets, Ordering::Relaxed);
+            let Some(next) = table.next else { return table.miss };
+            let Some(behind) = self.table(next, pass) else { return table.miss };
+            let key = masked(&load(behind.form, packet.bytes(), is_bare), &behind.mask);
+            if let Some(session) = self.sessions.lookup(&session_key(next, &key)) {
+                return self.hit(session, packets);
+            }
+            number = next;
+        }
+        Action::Permit
+    }
+}
+
+#[inline(always)]
+fn action_of(word: u64) -> Action {
+    if word == Action::Deny as u64 { Action::Deny } else { Action::Permit }
+}
+
+/// The key of a session in a table.
+#[inline(always)]
+pub(crate) fn session_key(table: u16, key: &Key) -> SessionKey {
+    let mut out = SessionKey::default();
+    out[0] = u64::from(table) + 1;
+    out[1..].copy_from_slice(key);
+    out
+}
+
+/// Who changes sessions.
+pub(crate) struct Sessions {
+    objects: ObjectsWriter<SESSION_WORDS>,
+    writer: LongWriter<Objects<SESSION_WORDS>, SESSION_KEY_WORDS>,
+}
+
+impl Sessions {
+    /// No sessions, and what workers read.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
+    pub fn new(epochs: &Arc<Epochs>) -> Result<(Sessions, Arc<Tables>), MemoryError> {
+        let objects = ObjectsWriter::new(epochs, LIMITS)?;
+        let writer = LongWriter::new(epochs, LIMITS, Seed::random(), objects.objects().clone())?;
+        let none = || (0..INTERFACES_MAX).map(|_| AtomicU64::new(0)).collect();
+        let tables = Tables {
+            tables: PublishedSlots::new(epochs, TABLES_MAX),
+            forms: (0..TABLES_MAX).map(|_| AtomicU32::new(FIELDS)).collect(),
+            sessions: writer.table(),
+            objects: objects.objects().clone(),
+            access: [none(), none()],
+        };
+        Ok((Sessions { objects, writer }, Arc::new(tables)))
+    }
+
+    /// A new session.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn add(&mut self, key: &SessionKey, action: Action) -> Result<u32, ExactError> {
+        let mut content = [0; SESSION_WORDS];
+        content[..SESSION_KEY_WORDS].copy_from_slice(key);
+        content[ACTION] = action as u64;
+        let session = self.objects.take(content)?;
+        if let Err(error) = self.writer.insert(session) {
+            self.objects.retire(session);
+            return Err(error);
+        }
+        Ok(session)
+    }
+
+    /// A session ends.
+    pub fn delete(&mut self, key: &SessionKey) {
+        if let Some(session) = self.writer.remove(key) {
+            self.objects.retire(session);
+        }
+    }
+
+    /// Use again what no worker sees any more.
+    pub fn collect(&mut self) {
+        self.objects.collect();
+        self.writer.collect();
+    }
+}
