@@ -163,6 +163,8 @@ const AREAS: &[(&str, &[Source])] = &[
     ("DS-Lite", &[some("features/nat44", &["softwires"]), some("tests", &["dslite", "softwire"])]),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
     ("Policers", &[all("features/policer"), some("tests", &["policer"])]),
+    ("Classes of service", &[all("features/qos"), some("tests", &["qos"])]),
+    ("Classifier tables", &[all("features/classify"), some("tests", &["classify"])]),
     ("Shapers", &[all("engine/shaping"), all("features/shaper"), some("tests", &["shaper"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (

@@ -115,6 +115,8 @@ impl Router {
         quiver_sflow::register(&mut registry);
         quiver_flowprobe::register(&mut registry);
         quiver_policer::register(&mut registry);
+        quiver_qos::register(&mut registry);
+        quiver_classify::register(&mut registry);
         quiver_shaper::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);

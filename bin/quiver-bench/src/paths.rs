@@ -361,6 +361,26 @@ fn checked() -> Vec<Path> {
                     "policer output name p bench1".to_owned(),
                 ],
             ),
+            (
+                "qos",
+                vec![
+                    "qos egress map id 1 ip in 0 to 255 out 40".to_owned(),
+                    "qos record ip bench0".to_owned(),
+                    "qos mark ip bench1 id 1".to_owned(),
+                ],
+            ),
+            (
+                "classify",
+                vec![
+                    format!("classify table table 0 mask l3 {family} dst"),
+                    format!(
+                        "classify session acl-hit-next permit table-index 0 match l3 {family} dst \
+                         {}",
+                        if work == Work::Ip6 { "2001:db8::" } else { "20.0.0.0" }
+                    ),
+                    format!("set interface input acl intfc bench0 {family}-table 0"),
+                ],
+            ),
         ];
         // Features together in one arc: the sum of what each costs alone is the measure.
         for (several, of) in [("urpf-cop", &names[..2]), ("urpf-cop-abf", &names[..3])] {

@@ -47,6 +47,8 @@ pub fn built_in(registry: &mut Registry) {
     quiver_det44::register(registry);
     quiver_pbr::register(registry);
     quiver_policer::register(registry);
+    quiver_qos::register(registry);
+    quiver_classify::register(registry);
     quiver_shaper::register(registry);
     quiver_srv6::register(registry);
     quiver_teib::register(registry);

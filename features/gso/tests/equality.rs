@@ -10,7 +10,7 @@ use quiver_testkit::Router;
 use super::super_frames::*;
 
 /// Everything that may stand between two interfaces.
-const FEATURES: [fn(&mut Registry); 12] = [
+const FEATURES: [fn(&mut Registry); 14] = [
     quiver_ethernet::register,
     quiver_ip::register,
     quiver_gso::register,
@@ -23,6 +23,8 @@ const FEATURES: [fn(&mut Registry); 12] = [
     quiver_gre::register,
     quiver_ipip::register,
     quiver_srv6::register,
+    quiver_qos::register,
+    quiver_classify::register,
 ];
 
 const INTERFACES: [&str; 4] = ["e0", "e1", "e2", "e3"];
@@ -161,6 +163,21 @@ fn by_routes() {
         &["ip4-sv-reassembly-feature", "ip4-adjacency-counter", "ip4-rewrite"],
         &["ip6-sv-reassembly-feature", "ip6-adjacency-counter", "ip6-rewrite"],
     );
+}
+
+#[test]
+fn that_are_classified() {
+    let classified = [
+        "qos egress map id 1 ip in 0 to 255 out 184",
+        "qos record ip e0",
+        "qos mark ip e1 id 1",
+        "classify table table 0 acl-miss-next deny mask l3 ip4 dst",
+        "classify session acl-hit-next permit table-index 0 match l3 ip4 dst 198.51.100.9",
+        "set interface input acl intfc e0 ip4-table 0",
+        "set interface output acl intfc e1 ip4-table 0",
+    ];
+    let nodes = ["qos-record", "classify-input-acl", "qos-mark", "classify-output-acl"];
+    both_are_equal(&[SETUP, ROUTES, &classified], &nodes, &nodes);
 }
 
 #[test]

@@ -185,4 +185,30 @@ POLICIES = [
         setup=("policer add name fast rate kbps cir 1000000000 cb 2147483647",),
         teardown=("policer del name fast",),
     ),
+    Change(
+        "classes recorded and written by a map that is replaced",
+        cycle=(
+            f"qos record ip {LOADED}",
+            f"qos mark ip {LOADED} id 1",
+            "qos egress map id 1 ip in 1 to 255 out 0",
+            "qos egress map id 1 ip in 1 to 255 out 4",
+            f"qos mark ip {LOADED} disable",
+            f"qos record ip {LOADED} disable",
+        ),
+        setup=("qos egress map id 1 ip in 1 to 255 out 4",),
+        teardown=("qos egress map del id 1",),
+    ),
+    Change(
+        "classifier tables that let all pass, attached, filled and taken away",
+        cycle=(
+            "classify session acl-hit-next deny table-index 0 match l3 ip4 src 203.0.113.{n}",
+            f"set interface input acl intfc {LOADED} ip4-table 0",
+            f"set interface output acl intfc {LOADED} ip4-table 0",
+            f"set interface output acl intfc {LOADED} del",
+            f"set interface input acl intfc {LOADED} del",
+            "classify session del table-index 0 match l3 ip4 src 203.0.113.{n}",
+        ),
+        setup=("classify table table 0 mask l3 ip4 src",),
+        teardown=("classify table del table 0",),
+    ),
 ]
