@@ -59,7 +59,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/linux") || starts("engine/translation") => 3,
         () if starts("engine/control") => 4,
         () if starts("engine/encap") || starts("engine/metrics") => 5,
-        () if starts("engine/bindings") => 5,
+        () if starts("engine/bindings") || starts("engine/access-lists") => 5,
         () if starts("engine/export") => 6,
         () if starts("engine/nat-log") => 7,
         () if starts("features") || starts("drivers") => 8,

@@ -136,7 +136,12 @@ const AREAS: &[(&str, &[Source])] = &[
     ("uRPF", &[all("features/urpf"), some("tests", &["urpf", "reverse_path"])]),
     (
         "Access lists",
-        &[all("features/acl"), all("engine/classifier"), some("tests", &["acl", "firewall"])],
+        &[
+            all("features/acl"),
+            all("engine/classifier"),
+            all("engine/access-lists"),
+            some("tests", &["acl", "firewall"]),
+        ],
     ),
     ("COP", &[all("features/cop"), some("tests", &["whitelist"])]),
     ("NAT44", &[all("features/nat44"), some("tests", &["nat44"])]),

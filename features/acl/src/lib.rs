@@ -6,10 +6,13 @@ mod commands;
 mod compiling;
 mod config;
 mod element;
+mod ethertype_commands;
+mod ethertypes;
 mod fields;
 mod file;
 mod filter;
 mod icmp;
+mod lists;
 mod log;
 mod log_commands;
 mod log_config;
@@ -35,23 +38,27 @@ mod tables;
 
 use std::sync::Arc;
 
+use quiver_access_lists::{ListUsers, Provider};
 use quiver_control::{Registry, by_interface, order};
 use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec, INTERFACE_OUTPUT, Phase};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Lists;
+use crate::ethertype_commands::Whitelists;
+use crate::ethertypes::EthertypeTables;
 use crate::filter::{Place, spec};
 use crate::log_config::{AclLog, Rings};
 use crate::macip::{MACIP, MacipTables};
 use crate::macip_commands::MacipLists;
-use crate::tables::Attached;
+use crate::tables::{Attached, Direction};
 
 pub use startup::startup;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry.feature("acl", "Access lists: who may pass, by addresses, protocols and ports");
+    quiver_access_lists::register(registry);
     let attached = Arc::new(Attached::new(registry.graph.epochs()));
     let rings = Rings::default();
     let workers = registry.graph.workers();
@@ -77,6 +84,13 @@ pub fn register(registry: &mut Registry) {
         phase: Phase::Filter,
         after: &[],
     });
+    let ethertypes = Arc::new(EthertypeTables::new(registry.graph.epochs()));
+    registry.graph.node(ethertypes::spec::<false>(&ethertypes));
+    registry.graph.node(ethertypes::spec::<true>(&ethertypes));
+    for direction in Direction::ALL {
+        let (arc, node) = (direction.frame_arc(), direction.ethertype_node());
+        registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
+    }
     set_commands::register(registry);
     set_shows::register(registry);
     commands::register(registry);
@@ -85,6 +99,7 @@ pub fn register(registry: &mut Registry) {
     session_shows::register(registry);
     log_commands::register(registry);
     macip_commands::register(registry);
+    ethertype_commands::register(registry);
     registry.running_config(order::RESOURCES, session_commands::write_table);
     registry.running_config_in_slices(order::RESOURCES, set_commands::write_sets);
     registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
@@ -96,14 +111,22 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::RESOURCES, macip_commands::write_lists);
     registry
         .running_config_in_slices(order::FEATURES, by_interface(macip_commands::write_attached));
+    registry.running_config_in_slices(
+        order::FEATURES,
+        by_interface(ethertype_commands::write_interface),
+    );
     registry.running_config(order::LIMITS, log_commands::write_config);
     registry.on_start(move |engine| {
         engine.insert(Lists::new(attached, workers));
+        let provider = Provider { hold: config::hold, release: config::release };
+        engine.with(|_, users: &mut ListUsers| users.provide(provider));
         engine.insert(AclLog::new(rings));
         metrics::start(engine);
         engine.insert(MacipLists::new(macip));
+        engine.insert(Whitelists::new(ethertypes));
         engine.on_interface_change(config::follow_interface);
         engine.on_interface_change(macip_commands::follow_interface);
+        engine.on_interface_change(ethertype_commands::follow_interface);
         engine.on_turn(|engine| {
             if let Some(lists) = engine.get_mut::<Lists>() {
                 lists.sets.collect();

@@ -18,13 +18,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_access_lists::CUT;
 use quiver_classifier::{Classified, Key, field};
 use quiver_tables::prefix::Address;
 use quiver_tables::sessions::{SessionObjects, SessionTable, SessionsWriter};
 use quiver_translation::tcp::{Direction as Sender, Tcp, flag};
 use quiver_wire::IpProtocol;
 
-use crate::fields::CUT;
 use crate::tables::Direction;
 
 /// Words of a session: one cache line.

@@ -1,11 +1,12 @@
 //! Commands that make named sets and change their elements.
 
 use quiver_control::{
-    Args, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, order,
+    Args, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Value, ValueType,
+    order,
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
-use quiver_tables::prefix::IpPrefix;
+use quiver_tables::prefix::{Address, IpPrefix};
 
 use crate::commands::GROUP;
 use crate::config::Lists;
@@ -15,6 +16,12 @@ use crate::set_config;
 use crate::set_file;
 
 pub(crate) fn register(registry: &mut Registry) {
+    registry.commands.add_type(ValueType::strict(
+        "network",
+        "an address such as 192.0.2.1, or a prefix such as 192.0.2.0/24 or 2001:db8::/32",
+        "192.0.2.0/24",
+        network,
+    ));
     make(registry);
     for kind in Kind::ALL {
         elements(registry, kind);
@@ -48,6 +55,15 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
+/// A network as a value of a command.
+fn network(text: &str) -> Option<Value<'_>> {
+    let (address, length) = match set_file::network(text)? {
+        IpPrefix::V4(prefix) => (prefix.first().ip(), prefix.len()),
+        IpPrefix::V6(prefix) => (prefix.first().ip(), prefix.len()),
+    };
+    Some(Value::Prefix(Written { address, length }))
+}
+
 fn make(registry: &mut Registry) {
     registry.command(
         Command::new("set acl-plugin set <set:word> addresses|ports|interfaces")
@@ -75,7 +91,7 @@ fn make(registry: &mut Registry) {
 fn elements(registry: &mut Registry, kind: Kind) {
     let (syntax, phase, entry, undo, example) = match kind {
         Kind::Addresses => (
-            "set acl-plugin address-set <set:word> add|del <prefix:prefix>",
+            "set acl-plugin address-set <set:word> add|del <prefix:network>",
             order::RESOURCES,
             "access-list-sets.<set>.prefixes[]: <prefix> with add",
             "set acl-plugin address-set <set> del <prefix>",
@@ -105,7 +121,8 @@ fn elements(registry: &mut Registry, kind: Kind) {
             .help("Add an element to a set, or remove one")
             .details(
                 "The next packet meets the set with it, or without it. Sessions of lists that use \
-                 the set are matched again. A prefix may stand in others of the set; a range of \
+                 the set are matched again. An address without a length is that of one host. A \
+                 prefix may stand in others of the set; a range of \
                  ports may not overlap another one.",
             )
             .example(example)

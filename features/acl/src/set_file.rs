@@ -30,10 +30,13 @@ pub(crate) fn ports((first, last): Range) -> Result<Element, String> {
     }
 }
 
+/// A prefix; an address alone is that of one host.
+pub(crate) fn network(text: &str) -> Option<IpPrefix> {
+    file::prefix(text).or_else(|| text.parse().ok().map(IpPrefix::host))
+}
+
 fn prefix(text: &str) -> Result<Element, String> {
-    let host = || text.parse().ok().map(IpPrefix::host);
-    let prefix = file::prefix(text).or_else(host);
-    prefix.map(Element::Prefix).ok_or_else(|| format!("'{text}' is no prefix"))
+    network(text).map(Element::Prefix).ok_or_else(|| format!("'{text}' is no prefix"))
 }
 
 /// The elements of a file, in order and each once.

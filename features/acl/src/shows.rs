@@ -1,5 +1,6 @@
 //! Commands that show lists.
 
+use quiver_access_lists::ListUsers;
 use quiver_classifier::{Cost, Structure};
 use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
 use quiver_core::Engine;
@@ -180,14 +181,18 @@ fn tables(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
         let Some((_, compiled)) = lists.compiled().find(|(of, _)| **of == set) else { return };
         let words: Vec<String> = set.iter().map(u32::to_string).collect();
         for (family, cost) in families(compiled) {
-            let users = lists.users(&set).count();
+            let others = match set[..] {
+                [one] => engine.get::<ListUsers>().map_or(0, |users| users.count(one)),
+                _ => 0,
+            };
+            let users = lists.users(&set).count() + others;
             let row = table.row().cell(Cell::new(words.join(" "), json!(set))).cell(users);
             add_cost!(row, family, cost);
         }
     };
     let first = [Column::left("ACLs"), Column::right("Users")];
     Listing::over("tables", columns(&first), sets, add)
-        .when_empty("no interface has an access list")
+        .when_empty("no access list is used")
         .begin(engine)
 }
 

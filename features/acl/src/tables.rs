@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use quiver_access_lists::{AskedList, CUT};
 use quiver_classifier::{BuildError, Classifier, Key, NONE, RULES_MAX, SETS_OF_RULE_MAX};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::counters::{Count, INTERFACES_MAX};
@@ -12,7 +13,7 @@ use quiver_core::{InterfaceId, WorkerId};
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::compiling::{classifier, numbers};
-use crate::fields::{CUT, Filtered};
+use crate::fields::Filtered;
 use crate::log::RuleLog;
 use crate::named_set::NamedSet;
 use crate::rules::{Action, Rule};
@@ -26,7 +27,7 @@ pub(crate) const BAD: u32 = NONE - 2;
 pub(crate) const ESTABLISHED: u32 = NONE - 7;
 /// What is found has this bit when the packet is dropped: numbers of rules are eight times their
 /// place, and this or [`REFLECT`], and [`LOG`], more.
-pub(crate) const DENY: u32 = 1;
+pub(crate) const DENY: u32 = quiver_access_lists::DENY;
 /// What is found has this bit alone of the two when the packet makes a session.
 pub(crate) const REFLECT: u32 = 2;
 /// What is found has this bit when the rule logs.
@@ -206,6 +207,27 @@ impl Compiled {
         Some((self.lists.get(list)?, place - self.starts[list]))
     }
 
+    /// What the rules say of packets.
+    #[inline(always)]
+    fn ask<F: Part>(
+        &self,
+        variant: Variant,
+        is_uniform: bool,
+        keys: &[Key<F::Address>],
+        found: &mut [u32],
+    ) {
+        let classifier = F::classifier(self);
+        match is_uniform {
+            true => classifier.find_uniform(variant, keys, found),
+            false => classifier.find(variant, keys, found),
+        }
+        if self.looks_at_upper {
+            for (key, found) in keys.iter().zip(found.iter_mut()) {
+                *found = if key.fields & CUT != 0 { BAD } else { *found };
+            }
+        }
+    }
+
     #[inline(never)]
     fn count<A>(&self, worker: WorkerId, keys: &[Key<A>], found: &[u32]) {
         let is_rule = |found: u32| found < NUMBERS_END;
@@ -218,6 +240,17 @@ impl Compiled {
                 counts.add(worker, rule, 1, key.length.into());
             }
         }
+    }
+}
+
+/// As policies and policers ask it: without sessions, log and counts.
+impl AskedList for Compiled {
+    fn find_ip4(&self, variant: Variant, is_uniform: bool, keys: &[Key<u32>], found: &mut [u32]) {
+        self.ask::<Ip4>(variant, is_uniform, keys, found);
+    }
+
+    fn find_ip6(&self, variant: Variant, is_uniform: bool, keys: &[Key<u128>], found: &mut [u32]) {
+        self.ask::<Ip6>(variant, is_uniform, keys, found);
     }
 }
 
@@ -390,16 +423,7 @@ impl Attached {
         keys: &[Key<F::Address>],
         found: &mut [u32],
     ) {
-        let classifier = F::classifier(compiled);
-        match search.is_uniform {
-            true => classifier.find_uniform(search.variant, keys, found),
-            false => classifier.find(search.variant, keys, found),
-        }
-        if compiled.looks_at_upper {
-            for (key, found) in keys.iter().zip(found.iter_mut()) {
-                *found = if key.fields & CUT != 0 { BAD } else { *found };
-            }
-        }
+        compiled.ask::<F>(search.variant, search.is_uniform, keys, found);
         if self.is_counting() {
             compiled.count(search.worker, keys, found);
         }

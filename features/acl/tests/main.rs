@@ -5,6 +5,7 @@ mod any_lists;
 mod any_packets;
 mod any_sets;
 mod commands;
+mod ethertypes;
 mod golden;
 mod macip;
 mod sessions;

@@ -52,6 +52,12 @@ fn elements_come_and_go_while_a_list_filters() {
     router.cli("set acl-plugin address-set blocked add 198.51.100.1/32");
     router.cli("set acl-plugin address-set blocked del 198.51.100.0/24");
     assert!(!passes(&mut router, 1, 7), "the host is an element of its own");
+    // An address alone is that host.
+    router.cli("set acl-plugin address-set blocked add 198.51.100.3");
+    assert!(!passes(&mut router, 3, 7));
+    let config = router.cli("show running-config");
+    assert!(config.contains("address-set blocked add 198.51.100.3/32"), "{config}");
+    router.cli("set acl-plugin address-set blocked del 198.51.100.3");
     assert!(passes(&mut router, 2, 7));
     router.cli("set acl-plugin address-set blocked del 198.51.100.1/32");
     router.cli("set acl-plugin port-set open del 7-9");
