@@ -89,3 +89,36 @@ conform-action mark-and-transmit 10 exceed-action mark-and-transmit 12
         classes = [word for word in ("0x28", "0x30") if word in text]
         assert classes == ["0x28", "0x30"], text
     assert counted(net, "silver")["violate"] == (0, 0)
+
+
+def test_a_list_says_which_packets_a_policer_meters(net: Network) -> None:
+    interface = net.left.interface
+    net.router.configure(
+        f"""policer add name gold rate kbps cir {CIR} cb {CB}
+        set acl-plugin acl index 5 permit proto udp dport 5201
+        set policer classify interface {interface} input acl 5 policer gold"""
+    )
+    before = datagrams(net)
+    stream(net, "-b", OFFERED, "-t", "1")
+    arrived, first = datagrams(net) - before, counted(net, "gold")
+    assert first["violate"][0] > 0
+    # iperf3 speaks TCP to the same port: what its list has not is not metered.
+    assert 0 < arrived <= first["conform"][0]
+    drops = net.router.errors()[("policer-classify-input-ip4", "policed")]
+    assert drops == first["violate"][0]
+    # Another port is not metered, and neither is IPv6.
+    ping_all(net.left.host, net.right.ip6, count=20)
+    assert counted(net, "gold") == first
+    # A list that is replaced matches the next packet.
+    net.router.ctl("set acl-plugin acl index 5 permit proto icmp")
+    ping_all(net.left.host, net.right.ip4, count=3)
+    assert counted(net, "gold")["conform"][0] == first["conform"][0] + 3
+    stream(net, "-b", OFFERED, "-t", "1")
+    assert counted(net, "gold")["violate"] == first["violate"]
+    assert "is used by" in net.router.refused("delete acl-plugin acl index 5")
+    assert "acl 5 del" in net.router.refused("policer del name gold")
+    net.router.configure(
+        f"""set policer classify interface {interface} input acl 5 del
+        policer del name gold
+        delete acl-plugin acl index 5"""
+    )

@@ -8,6 +8,8 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
 
+use crate::class_config::{self, ClassesOf, On};
+use crate::classes::Classes;
 use crate::meter::{Kind, Meter, Rates, Unit};
 use crate::tables::{Action, Counts, Direction, POLICERS_MAX, Policer, Policers};
 
@@ -63,7 +65,7 @@ impl Wish {
 
 /// A policer that is configured.
 pub(crate) struct Configured {
-    number: u16,
+    pub number: u16,
     pub wish: Wish,
     pub counts: Arc<Counts>,
 }
@@ -73,6 +75,9 @@ pub(crate) struct Config {
     pub policers: BTreeMap<String, Configured>,
     /// Which one an interface has.
     pub attached: BTreeMap<(InterfaceId, Direction), String>,
+    /// Which one meters what a list takes.
+    pub classes: BTreeMap<On, ClassesOf>,
+    pub class_table: Arc<Classes>,
     /// Numbers that were given back, and the first that nobody has had.
     free: Vec<u16>,
     fresh: u16,
@@ -82,8 +87,15 @@ pub(crate) struct Config {
 impl Config {
     pub fn new(epochs: &Arc<Epochs>) -> Config {
         let (policers, attached) = (BTreeMap::new(), BTreeMap::new());
-        let published = Arc::new(Policers::new(epochs));
-        Config { policers, attached, free: Vec::new(), fresh: 0, published }
+        Config {
+            policers,
+            attached,
+            classes: BTreeMap::new(),
+            class_table: Arc::new(Classes::new(epochs)),
+            free: Vec::new(),
+            fresh: 0,
+            published: Arc::new(Policers::new(epochs)),
+        }
     }
 
     pub fn published(&self) -> &Arc<Policers> {
@@ -99,7 +111,7 @@ impl Config {
         self.published.publish(of.number, Some(policer));
     }
 
-    fn known(&self, name: &str) -> Result<&Configured, Refusal> {
+    pub fn known(&self, name: &str) -> Result<&Configured, Refusal> {
         self.policers.get(name).ok_or_else(|| {
             Refusal::new(format!("there is no policer {name}"))
                 .remedy("`show policer` lists them; `policer add name …` makes one")
@@ -150,6 +162,16 @@ pub(crate) fn delete(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
             let (on, word) = (engine.interface_name(*id), direction.word());
             let what = format!("policer {name} meters the {word} of {on}");
             let remedy = format!("`policer {word} name {name} {on} unapply` first");
+            return Err(Refusal::new(what).remedy(remedy));
+        }
+        if let Some(((id, direction), list)) = config.class_with(name) {
+            let (on, word) = (engine.interface_name(id), direction.word());
+            let what = format!(
+                "policer {name} meters what access list {list} takes of the {word} \
+                                of {on}"
+            );
+            let remedy =
+                format!("`set policer classify interface {on} {word} acl {list} del` first");
             return Err(Refusal::new(what).remedy(remedy));
         }
         config.policers.remove(name);
@@ -221,4 +243,5 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
             config.attached.remove(&(id, direction));
         }
     });
+    class_config::forget_interface(engine, id);
 }

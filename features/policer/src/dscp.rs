@@ -17,7 +17,11 @@ fn code_point(packet: &Packet, is_bare: bool) -> Option<u8> {
 /// The colour that a code point of assured forwarding says: its drop precedence (RFC 2597 §6).
 /// Every other packet is green.
 pub fn colour(packet: &Packet, is_bare: bool) -> Colour {
-    let code_point = code_point(packet, is_bare).unwrap_or(0);
+    colour_of(code_point(packet, is_bare).unwrap_or(0))
+}
+
+/// The same, of a code point that is known.
+pub fn colour_of(code_point: u8) -> Colour {
     let is_assured = matches!(code_point >> 3, 1..=4) && code_point & 1 == 0;
     match code_point >> 1 & 3 {
         2 if is_assured => Colour::Yellow,

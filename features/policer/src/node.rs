@@ -16,6 +16,8 @@ quiver_core::reasons! {
     pub enum PolicerDrop {
         /// Too much.
         Policed = "policed", "more than the policer's rate lets pass (`show policer`)";
+        /// Gone meanwhile.
+        Gone = "interface-removed", "the interface was deleted while the packet was under way";
     }
 }
 
@@ -37,7 +39,7 @@ impl Direction {
     }
 
     #[inline(always)]
-    fn interface_of(self, packet: &Packet) -> InterfaceId {
+    pub(crate) fn interface_of(self, packet: &Packet) -> InterfaceId {
         match self {
             Direction::Input => packet.rx,
             Direction::Output => packet.tx,

@@ -1,4 +1,6 @@
 //! All tests of this crate, in one program.
 
+mod any_classes;
+mod classes;
 mod meters;
 mod policers;

@@ -1,0 +1,275 @@
+//! `policer-classify-…`: packets that an access list takes are metered by the policer of that list.
+//!
+//! A block's keys ask each list together, then the meters; packets that no list takes pass.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use quiver_access_lists::{Key, Keyed, ListTable, field, is_permitted};
+use quiver_core::cpu::Variant;
+use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{noted, packet_in_frame};
+
+use crate::classes::{Class, Classes};
+use crate::dscp;
+use crate::meter::Colour;
+use crate::node::PolicerDrop;
+use crate::tables::{Action, Direction, Held, Policers};
+
+/// Keys that are classified in step.
+const BATCH: usize = 128;
+/// In the place of a policer's number: no list takes the packet.
+const NO_POLICER: u16 = u16::MAX;
+/// [`Key::owner`] of what is no packet of the family.
+const NOBODY: u32 = u32::MAX;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    #[default]
+    Pass,
+    Drop,
+    /// With this code point.
+    Mark(u8),
+}
+
+impl From<Action> for Verdict {
+    fn from(action: Action) -> Verdict {
+        match action {
+            Action::Transmit => Verdict::Pass,
+            Action::Drop => Verdict::Drop,
+            Action::Mark(code_point) => Verdict::Mark(code_point),
+        }
+    }
+}
+
+impl Direction {
+    const fn of(is_output: bool) -> Direction {
+        if is_output { Direction::Output } else { Direction::Input }
+    }
+
+    /// The name of the node that classifies a family's packets.
+    pub(crate) const fn class_node(self, family: Family) -> &'static str {
+        match (self, family) {
+            (Direction::Input, Family::Ip4) => "policer-classify-input-ip4",
+            (Direction::Input, Family::Ip6) => "policer-classify-input-ip6",
+            (Direction::Output, Family::Ip4) => "policer-classify-output-ip4",
+            (Direction::Output, Family::Ip6) => "policer-classify-output-ip6",
+        }
+    }
+}
+
+/// The node of a family and direction.
+pub(crate) struct Classify<F: Keyed, const OUTPUT: bool> {
+    lists: Arc<ListTable>,
+    policers: Arc<Policers>,
+    classes: Arc<Classes>,
+    family: PhantomData<fn() -> F>,
+}
+
+impl<F: Keyed, const OUTPUT: bool> Classify<F, OUTPUT> {
+    const DIRECTION: Direction = Direction::of(OUTPUT);
+
+    /// The packet's IP header and what follows; none when it is of another protocol.
+    #[inline(always)]
+    fn bytes<'p>(&self, packet: &'p Packet) -> Option<&'p [u8]> {
+        let bytes = packet.bytes();
+        match self.classes.is_bare(Self::DIRECTION.interface_of(packet)) {
+            true => bytes.first().filter(|first| **first >> 4 == F::VERSION).map(|_| bytes),
+            false => bytes.get(packet_in_frame::<F>(bytes)?..),
+        }
+    }
+
+    /// What becomes of packets, each of the interface in its key.
+    #[inline(never)]
+    fn classify(
+        &self,
+        context: StageContext<'_>,
+        how: (Variant, bool),
+        keys: &[Key<F::Address>],
+        found: &mut [Verdict],
+    ) {
+        found.fill(Verdict::Pass);
+        let (mut keys, mut found) = (keys, found);
+        while let Some(owner) = keys.first().map(|key| key.owner) {
+            let count = keys.iter().take_while(|key| key.owner == owner).count();
+            let (now, later) = keys.split_at(count);
+            let (verdicts, rest) = found.split_at_mut(count.min(found.len()));
+            let classes = self.classes.of(owner, Self::DIRECTION, context.pass());
+            if !classes.is_empty() {
+                for (keys, verdicts) in now.chunks(BATCH).zip(verdicts.chunks_mut(BATCH)) {
+                    self.police(context, how, classes, keys, verdicts);
+                }
+            }
+            (keys, found) = (later, rest);
+        }
+    }
+
+    /// Find the class of each packet, then meter them in the order in which they came.
+    fn police(
+        &self,
+        context: StageContext<'_>,
+        how: (Variant, bool),
+        classes: &[Class],
+        keys: &[Key<F::Address>],
+        verdicts: &mut [Verdict],
+    ) {
+        let (mut policers, mut answers) = ([NO_POLICER; BATCH], [0; BATCH]);
+        let count = keys.len().min(BATCH);
+        let (policers, answers) = (&mut policers[..count], &mut answers[..count]);
+        let mut left = count;
+        for class in classes {
+            self.lists.find::<F>(class.list, how, context.pass(), keys, answers);
+            for (policer, answer) in policers.iter_mut().zip(&*answers) {
+                let takes = (*policer == NO_POLICER) & is_permitted(*answer);
+                *policer = if takes { class.policer } else { *policer };
+                left -= usize::from(takes);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        if left < count {
+            self.meter(context, policers, keys, verdicts);
+        }
+    }
+
+    fn meter(
+        &self,
+        context: StageContext<'_>,
+        policers: &[u16],
+        keys: &[Key<F::Address>],
+        verdicts: &mut [Verdict],
+    ) {
+        let mut current: Option<(u16, Option<Held<'_>>)> = None;
+        for ((policer, key), verdict) in policers.iter().zip(keys).zip(verdicts) {
+            if *policer == NO_POLICER {
+                continue;
+            }
+            if current.as_ref().is_none_or(|(number, _)| number != policer) {
+                // The meter of the one before is given back first.
+                drop(current.take());
+                let now_ns = context.now_ns();
+                let of = self.policers.get(*policer, context.pass());
+                current = Some((*policer, of.map(|of| Held::new(of, now_ns))));
+            }
+            if let Some((_, Some(held))) = &mut current {
+                let before = match held.is_colour_aware() {
+                    true => {
+                        dscp::colour_of(((key.fields & field::DSCP) >> field::DSCP_SHIFT) as u8)
+                    }
+                    false => Colour::Green,
+                };
+                *verdict = held.police(key.length.into(), before).into();
+            }
+        }
+    }
+}
+
+impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
+    const NAME: &'static str = Direction::of(OUTPUT).class_node(F::FAMILY);
+    type Reason = PolicerDrop;
+    type Key = Key<F::Address>;
+    type Found = Verdict;
+    /// Fields of fragments after the first.
+    type InterfaceState = u32;
+
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) -> u32 {
+        self.lists.later_fragments()
+    }
+
+    #[inline(always)]
+    fn key(&self, later: u32, packet: &mut Packet) -> Key<F::Address> {
+        let bytes = self.bytes(packet);
+        match bytes.and_then(|bytes| F::key(bytes, noted(packet), later)) {
+            Some(key) => Key {
+                owner: Self::DIRECTION.interface_of(packet).index() as u32,
+                length: packet.length() as u32,
+                rx: packet.rx.index() as u32,
+                ..key
+            },
+            None => Key { owner: NOBODY, ..Key::default() },
+        }
+    }
+
+    fn find(&self, _: Variant, _: u32, _: &[Self::Key], found: &mut [Verdict]) {
+        found.fill(Verdict::Pass); // the loop calls the others
+    }
+
+    #[inline(always)]
+    fn find_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        _: u32,
+        keys: &[Self::Key],
+        found: &mut [Verdict],
+    ) {
+        self.classify(context, (variant, false), keys, found);
+    }
+
+    #[inline(always)]
+    fn find_uniform_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        _: u32,
+        keys: &[Self::Key],
+        found: &mut [Verdict],
+    ) {
+        self.classify(context, (variant, true), keys, found);
+    }
+
+    #[inline(always)]
+    fn resolve(
+        &self,
+        context: StageContext<'_>,
+        _: u32,
+        _: Self::Key,
+        found: Verdict,
+        packet: &mut Packet,
+    ) -> Result<NodeId, PolicerDrop> {
+        let id = Self::DIRECTION.interface_of(packet);
+        match found {
+            Verdict::Pass => {}
+            Verdict::Drop => return Err(PolicerDrop::Policed),
+            Verdict::Mark(code_point) => dscp::mark(packet, self.classes.is_bare(id), code_point),
+        }
+        let row = context.interface(id).ok_or(PolicerDrop::Gone)?;
+        Ok(match Self::DIRECTION {
+            Direction::Input => context.next_in_arc(DEVICE_INPUT, id, packet, row.input),
+            Direction::Output => context.next_in_arc(INTERFACE_OUTPUT, id, packet, row.tx),
+        })
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(
+    policers: &Arc<Policers>,
+    classes: &Arc<Classes>,
+) -> NodeSpec {
+    let (policers, classes) = (policers.clone(), classes.clone());
+    let direction = Direction::of(OUTPUT);
+    let help = match direction {
+        Direction::Input => "Meters what interfaces receive by the policers of access lists",
+        Direction::Output => "Meters what interfaces send by the policers of access lists",
+    };
+    NodeSpec::look_up(help, move |wiring| Classify::<F, OUTPUT> {
+        lists: wiring.shared(),
+        policers: policers.clone(),
+        classes: classes.clone(),
+        family: PhantomData,
+    })
+    .describe(move |record, names| {
+        let (bytes, next) = (record.packet_bytes, names.node(record.next));
+        let on = match direction {
+            Direction::Input => record.rx,
+            Direction::Output => record.tx,
+        };
+        format!("{bytes} bytes on {}, to {next}", names.interface(on))
+    })
+}
