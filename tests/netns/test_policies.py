@@ -151,6 +151,38 @@ def test_a_policy_sends_by_another_next_hop_and_falls_back_to_the_route(four: Ne
 
 
 @families
+def test_a_list_says_which_packets_a_policy_sends_and_a_replaced_list_does_at_once(
+    four: Network, family: int
+) -> None:
+    left, right, third = four.sides[:3]
+    prefix, beyond = ("10.51.0.0/24", "10.51.0.9") if family == 4 else ("2001:db8:51::/48", "2001:db8:51::9")
+    source = left.address(family)
+    some, others = list(range(20_000, 20_010)), list(range(20_010, 20_020))
+    rule = f"set acl-plugin acl index 9 permit proto udp sport {{}} dport {PORT}"
+    four.router.configure(f"""ip route add {prefix} via {right.address(family)} {right.interface}
+        {rule.format("20000-20009")}
+        abf policy add id 9 acl 9 via {third.address(family)} {third.interface}
+        abf attach ip{family} policy 9 {left.interface} priority 1""")
+    for side in (right, third):
+        reach(left.host, side.address(family))
+    try:
+        with right.host.raw_socket(DEVICE) as one, third.host.raw_socket(DEVICE) as two:
+            datagrams(left, family, source, beyond, some + others)
+            assert (ports_seen(one, family), ports_seen(two, family)) == (set(others), set(some))
+            four.router.ctl(rule.format("20010-20019"))
+            datagrams(left, family, source, beyond, some + others)
+            assert (ports_seen(one, family), ports_seen(two, family)) == (set(some), set(others))
+            assert "is used by policy 9" in four.router.refused("delete acl-plugin acl index 9")
+            ping_all(left.host, left.router_address(family))
+        assert four.router.json("show abf policy 9")[0]["packets"] == 20
+    finally:
+        four.router.configure(f"""abf attach ip{family} del policy 9 {left.interface}
+            abf policy del id 9
+            delete acl-plugin acl index 9
+            ip route del {prefix}""")
+
+
+@families
 def test_both_directions_of_a_flow_cross_the_same_of_two_linux_routers(four: Network, family: int) -> None:
     left, right, third, fourth = four.sides
     client, server = ("10.60.0.9", "10.50.0.9") if family == 4 else ("2001:db8:60::9", "2001:db8:50::9")

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+use quiver_access_lists::hold;
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal,
     Registry, Table, Work, order,
@@ -14,7 +15,7 @@ use quiver_tables::prefix::IpPrefix;
 use quiver_wire::IpProtocol;
 use serde_json::json;
 
-use crate::config::{self, Policies, Policy};
+use crate::config::{self, List, Policies, Policy};
 use crate::fields::Match;
 use crate::paths;
 
@@ -30,7 +31,7 @@ const PROTOCOLS: [(&str, IpProtocol); 4] = [
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "abf policy add id <id:u32> [match {[src <:prefix>] [dst <:prefix>] \
+            "abf policy add id <id:u32> [acl <acl:u32>] [match {[src <:prefix>] [dst <:prefix>] \
              [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:word>] [dport <:word>] [dscp <:0-63>]}] \
              [drop-if-unusable] [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | \
              unreachable | prohibit | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table \
@@ -38,25 +39,28 @@ pub(crate) fn register(registry: &mut Registry) {
         )
         .entry(
             order::FEATURES,
-            "policies.<id>: {match: some{src, dst, proto, sport, dport, dscp}, drop-if-unusable, \
+            "policies.<id>: {acl, match: some{src, dst, proto, sport, dport, dscp}, drop-if-unusable, \
              via: [via: <drop|unreachable|prohibit> / <next-hop> / {interface: <out>, weight, \
              preference, next-hop-table} / {next-hop, interface, drop, unreachable, prohibit, \
              ip4-table: <table4>, ip6-table: <table6>, weight, preference, next-hop-table}]}",
         )
         .undo("abf policy del id <id>")
         .makes("policy <id>")
+        .stands_on("access list <acl>")
         .group(GROUP)
         .help(
             "Add a policy: packets that match go by these paths, not by their destination's route",
         )
         .details(
             "Paths for a policy that is there already join its others, without `match` or with the \
-             same. What is left out of `match` does not matter. The paths are those of `ip route`, \
+             same. With acl, the packets that an access list permits match; when the list is \
+             replaced, so is what matches, at once. What is left out of `match` does not matter. The paths are those of `ip route`, \
              and follow neighbours, interfaces and routes as theirs do. When none of them can be \
              used, the next policy is asked, and then the routes, unless the policy drops. A \
              fragment has ports only on an interface with virtual reassembly (`set interface \
              reassembly`), which knows them from the first.",
         )
+        .word("acl", "the number of an access list that says what matches (`set acl-plugin acl`)")
         .word("sport", "source ports, one or A-B")
         .word("dport", "destination ports, one or A-B")
         .word("drop-if-unusable", "packets die when none of the paths can be used")
@@ -66,7 +70,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .example(
             "abf policy add id 2 match dscp 46 drop-if-unusable via 10.0.0.2 e0 via 10.0.1.2 e1",
         )
-        .run(add),
+        .example("abf policy add id 3 acl 7 via 10.0.0.2 e0")
+        .run_or_begin(add),
     );
     registry.command(
         Command::new(
@@ -89,20 +94,19 @@ pub(crate) fn register(registry: &mut Registry) {
         }),
     );
     registry.command(
-        Command::new("abf attach ip4|ip6 [del] policy <policy:u32> [priority <:u32>] <interface>")
-            .entry(
-                order::FEATURES,
-                "interfaces.<interface>.policies.<ip4|ip6>.<policy>: {priority}",
-            )
-            .undo("abf attach [ip4] [ip6] del policy <policy> <interface>")
-            .stands_on("policy <policy>")
-            .group(GROUP)
-            .help("Let a policy decide about what an interface receives, or no more")
-            .details("Policies with a lower priority number are asked first.")
-            .word("priority", "its place among the policies there; 0")
-            .example("abf attach ip4 policy 1 priority 10 e0")
-            .example("abf attach ip4 del policy 1 e0")
-            .run(attach),
+        Command::new(
+            "abf attach ip4|ip6 [del] policy <policy:u32> {[priority <:u32>] <interface>}",
+        )
+        .entry(order::FEATURES, "interfaces.<interface>.policies.<ip4|ip6>.<policy>: {priority}")
+        .undo("abf attach [ip4] [ip6] del policy <policy> <interface>")
+        .stands_on("policy <policy>")
+        .group(GROUP)
+        .help("Let a policy decide about what an interface receives, or no more")
+        .details("Policies with a lower priority number are asked first.")
+        .word("priority", "its place among the policies there; 0")
+        .example("abf attach ip4 policy 1 priority 10 e0")
+        .example("abf attach ip4 del policy 1 e0")
+        .run(attach),
     );
     registry.command(
         Command::new("show abf policy [<policy:u32>]")
@@ -190,19 +194,37 @@ fn paths_of(engine: &Engine, args: &Args<'_>) -> Result<Vec<Path>, Refusal> {
     args.groups("via").map(|via| paths::path(engine, fib, &via)).collect()
 }
 
-fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let (id, paths) = (args.get("id")?, paths_of(engine, args)?);
-    let policy = Policy { matched: matched(args)?, paths, drops: args.has("drop-if-unusable") };
-    let known = engine.get::<Policies>().and_then(|policies| policies.policy(id));
-    let joins = known.is_some_and(|known| {
-        let says_nothing = policy.matched == Match::default() && !policy.drops;
-        says_nothing || known.matched == policy.matched && known.drops == policy.drops
-    });
-    match joins && !policy.paths.is_empty() {
-        true => config::add_paths(engine, id, &policy.paths)?,
-        false => config::add(engine, id, policy)?,
+fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let (id, paths): (u32, _) = (args.get("id")?, paths_of(engine, args)?);
+    let acl: Option<u32> = args.optional("acl")?;
+    let (matched, drops) = (matched(args)?, args.has("drop-if-unusable"));
+    if acl.is_some() && matched != Match::default() {
+        let what = "the access list says what matches";
+        return Err(args.refuse("acl", what).remedy("leave `match` out, or `acl`"));
     }
-    Ok(Output::none())
+    let policy = Policy { matched, list: None, paths, drops };
+    let known = engine.get::<Policies>().and_then(|policies| policies.policy(id));
+    let is_known = known.is_some();
+    let joins = known.is_some_and(|known| {
+        let says_nothing = acl.is_none() && policy.matched == Match::default() && !policy.drops;
+        let is_same = known.list.map(|list| list.number) == acl
+            && known.matched == policy.matched
+            && known.drops == policy.drops;
+        says_nothing || is_same
+    });
+    match acl {
+        _ if joins && !policy.paths.is_empty() => config::add_paths(engine, id, &policy.paths)?,
+        // A policy that is there already is refused before its list is looked for.
+        Some(number) if !is_known => {
+            return hold(engine, number, config::list_user(id), move |engine, slot| {
+                let list = Some(List { number, slot });
+                config::add(engine, id, Policy { list, ..policy })?;
+                Ok(Output::none())
+            });
+        }
+        _ => config::add(engine, id, policy)?,
+    }
+    Ok(Work::Done(Output::none()))
 }
 
 fn attach(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -217,7 +239,14 @@ fn attach(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// What a policy matches, in the words of the command.
-fn match_words(matched: &Match) -> String {
+fn match_words(policy: &Policy) -> String {
+    match policy.list {
+        Some(list) => format!("acl {}", list.number),
+        None => own_match_words(&policy.matched),
+    }
+}
+
+fn own_match_words(matched: &Match) -> String {
     let mut words = String::new();
     let range = |range: &RangeInclusive<u16>| match range.start() == range.end() {
         true => range.start().to_string(),
@@ -289,7 +318,7 @@ fn add_policy(engine: &Engine, table: &mut Table, id: u32) {
     table
         .row()
         .cell(id)
-        .cell(match_words(&policy.matched))
+        .cell(match_words(policy))
         .cell(Cell::new(path_words.join(" "), path_words.clone()))
         .cell(state)
         .cell(policy.drops)
@@ -333,8 +362,9 @@ pub(crate) fn write_policies(
     let mut last = None;
     for (id, policy) in policies.policies_after(after).take(most) {
         last = Some(id);
-        let matched = match match_words(&policy.matched) {
+        let matched = match match_words(policy) {
             words if words.is_empty() => words,
+            words if policy.list.is_some() => format!(" {words}"),
             words => format!(" match {words}"),
         };
         let drops = if policy.drops { " drop-if-unusable" } else { "" };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use quiver_access_lists::{ListSlot, release};
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
@@ -11,7 +12,7 @@ use quiver_forwarding::fib::{Family, Fib, FibError, Path, Target};
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::GroupId;
 
-use crate::fields::Match;
+use crate::fields::{Compiled, Match};
 use crate::tables::{Attached, Counts, Rule, Ruled, place};
 
 /// Policies at most.
@@ -23,9 +24,23 @@ pub const ATTACHED_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub matched: Match,
+    /// The access list that says what matches, in the place of `matched`.
+    pub list: Option<List>,
     pub paths: Vec<Path>,
     /// Do packets die when none of the paths can be used?
     pub drops: bool,
+}
+
+/// An access list that a policy asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    pub number: u32,
+    pub slot: ListSlot,
+}
+
+/// In whose name a list is held.
+pub(crate) fn list_user(policy: u32) -> String {
+    format!("policy {policy} (`show abf policy`)")
 }
 
 impl Policy {
@@ -131,11 +146,24 @@ impl Policies {
     fn rules<F: Ruled>(&self, on: InterfaceId) -> Vec<Rule<F::Address>> {
         let rule = |(_, id): &(u32, u32)| {
             let Known { policy, counts, used } = self.policies.get(id)?;
-            let matched = policy.matched.compiled::<F>()?;
+            let list = policy.list.map(|list| list.slot);
+            let matched = match list {
+                Some(_) => Compiled::none(),
+                None => policy.matched.compiled::<F>()?,
+            };
             let group = used[number(F::FAMILY)].group;
-            Some(Rule { matched, group, drops: policy.ends(), counts: counts.clone() })
+            Some(Rule { matched, list, group, drops: policy.ends(), counts: counts.clone() })
         };
         self.attached.get(&(F::FAMILY, on)).into_iter().flatten().filter_map(rule).collect()
+    }
+
+    /// The node that an interface needs for its policies, but for `without`.
+    fn node(&self, (family, on): Place, without: Option<u32>) -> Option<&'static str> {
+        let of = self.attached.get(&(family, on)).into_iter().flatten().map(|(_, id)| *id);
+        let mut of = of.filter(|id| Some(*id) != without).peekable();
+        of.peek()?;
+        let asks = |id| self.policy(id).is_some_and(|policy| policy.list.is_some());
+        Some(place(family).1[usize::from(of.any(asks))])
     }
 
     /// Hold the group that an attached policy needs.
@@ -289,6 +317,9 @@ pub(crate) fn delete(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
         }
         if let Some(gone) = policies.policies.remove(&id) {
             hold_tables(engine, &gone.policy.paths, false);
+            if let Some(list) = gone.policy.list {
+                release(engine, list.number, &list_user(id));
+            }
         }
         Ok(())
     })
@@ -358,6 +389,7 @@ pub(crate) fn attach(
             let what = format!("interface {name} has {ATTACHED_MAX} {family} policies already");
             return Err(Refusal::new(what).remedy("delete one there"));
         }
+        let node_before = policies.node((family, on), None);
         policies.attached.entry((family, on)).or_default().insert((priority, id));
         if let Some(known) = policies.policies.get_mut(&id) {
             known.used[number(family)].on.insert(on);
@@ -366,14 +398,13 @@ pub(crate) fn attach(
             Some(fib) => policies.hold_group(fib, id, family),
             None => Ok(()),
         };
-        policies.publish((family, on));
-        let (arc, node) = place(family);
-        let done = held.map_err(|error| refusal(engine, id, error)).and_then(|()| match before {
-            0 => engine.set_feature(on, arc, node, true).map_err(Refusal::from),
-            _ => Ok(()),
-        });
-        if done.is_err() {
-            take_out(engine, policies, family, id, on);
+        // The node that asks lists stands on the path before there is a policy with one.
+        let nodes = (node_before, policies.node((family, on), None));
+        let done = held.map_err(|error| refusal(engine, id, error));
+        let done = done.and_then(|()| switch(engine, (family, on), nodes));
+        match done {
+            Ok(()) => policies.publish((family, on)),
+            Err(_) => take_out(engine, policies, family, id, on),
         }
         done
     })
@@ -393,15 +424,36 @@ pub(crate) fn detach(
             let what = format!("policy {id} is not attached to interface {name} for {family}");
             return Err(Refusal::new(what).remedy("`show abf attach` lists what is"));
         }
-        let is_last =
-            policies.attached.get(&(family, on)).is_none_or(|attached| attached.len() == 1);
-        if is_last {
-            let (arc, node) = place(family);
-            engine.set_feature(on, arc, node, false)?;
-        }
+        // The node without lists passes over policies with one.
+        let nodes = (policies.node((family, on), None), policies.node((family, on), Some(id)));
+        switch(engine, (family, on), nodes)?;
         take_out(engine, policies, family, id, on);
         Ok(())
     })
+}
+
+/// Let another node stand on an interface's path, or none; never neither of two.
+fn switch(
+    engine: &mut Engine,
+    (family, on): Place,
+    (before, after): (Option<&'static str>, Option<&'static str>),
+) -> Result<(), Refusal> {
+    if before == after {
+        return Ok(());
+    }
+    let (arc, _) = place(family);
+    if let Some(node) = after {
+        engine.set_feature(on, arc, node, true)?;
+    }
+    if let Some(node) = before
+        && let Err(error) = engine.set_feature(on, arc, node, false)
+    {
+        if let Some(node) = after {
+            let _ = engine.set_feature(on, arc, node, false);
+        }
+        return Err(error.into());
+    }
+    Ok(())
 }
 
 fn take_out(

@@ -217,6 +217,20 @@ pub(crate) struct Compiled<A: Address> {
 }
 
 impl<A: Address> Compiled<A> {
+    /// What no packet has: a port that is at least 1 and at most 0.
+    pub fn none() -> Compiled<A> {
+        let all = Masked::of(Prefix::new(A::ZERO, 0));
+        Compiled {
+            source: all,
+            destination: all,
+            protocol: None,
+            dscp: None,
+            has_ports: true,
+            source_ports: RangeInclusive::new(1, 0),
+            destination_ports: 0..=u16::MAX,
+        }
+    }
+
     /// Has the packet all of it?
     #[inline(always)]
     pub fn takes(&self, fields: &Fields<A>) -> bool {

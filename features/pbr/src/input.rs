@@ -4,19 +4,20 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use quiver_access_lists::{Key, ListTable, is_permitted};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
-use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::fib::Family;
-use quiver_forwarding::ip::{IpTables, choose, destination, one_hop, take_hop};
+use quiver_forwarding::ip::{IpTables, choose, destination, noted, one_hop, take_hop};
 use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::Lpm;
 
-use crate::fields::Depth;
+use crate::fields::{Depth, Fields};
 use crate::tables::{Attached, Rule, Ruled};
 
 quiver_core::reasons! {
@@ -34,13 +35,15 @@ quiver_core::reasons! {
 
 /// The node of a family: the key is the destination, the answer its route. What is for the router
 /// itself must not be sent elsewhere.
-struct PolicyInput<F: Ruled> {
-    tables: Arc<IpTables>,
-    attached: Arc<Attached>,
-    arc: ArcId,
-    own: NodeId,
-    lookup: NodeId,
-    local: NodeId,
+/// `LISTED`: a policy of the interface asks an access list.
+pub(crate) struct PolicyInput<F: Ruled, const LISTED: bool> {
+    pub tables: Arc<IpTables>,
+    pub attached: Arc<Attached>,
+    pub lists: Arc<ListTable>,
+    pub arc: ArcId,
+    pub own: NodeId,
+    pub lookup: NodeId,
+    pub local: NodeId,
     drop: NodeId,
     worker: WorkerId,
     family: PhantomData<fn() -> F>,
@@ -48,7 +51,7 @@ struct PolicyInput<F: Ruled> {
 
 /// State of one interface.
 #[derive(Clone, Copy)]
-struct InterfaceState {
+pub(crate) struct InterfaceState {
     /// How far its policies look into packets.
     depth: Depth,
     /// The table that destinations are looked up in.
@@ -67,8 +70,8 @@ fn first_match<F: Ruled>(
     rules.iter().position(|rule| rule.matched.takes(&fields))
 }
 
-impl<F: Ruled> PolicyInput<F> {
-    fn table(&self, table: u32) -> &Lpm<F::Address> {
+impl<F: Ruled, const LISTED: bool> PolicyInput<F, LISTED> {
+    pub fn table(&self, table: u32) -> &Lpm<F::Address> {
         F::table(&self.tables, table)
     }
 
@@ -82,7 +85,7 @@ impl<F: Ruled> PolicyInput<F> {
 
     /// Where the policies from the place `first` on, which matches the packet, send it, if they do.
     #[inline(always)]
-    fn policy(
+    pub fn policy(
         &self,
         context: StageContext<'_>,
         rules: &[Rule<F::Address>],
@@ -105,7 +108,7 @@ impl<F: Ruled> PolicyInput<F> {
     /// A policy cannot send the packet: the next one that it matches, perhaps.
     #[cold]
     #[inline(never)]
-    fn go_on(
+    pub fn go_on(
         &self,
         context: StageContext<'_>,
         rules: &[Rule<F::Address>],
@@ -113,7 +116,11 @@ impl<F: Ruled> PolicyInput<F> {
         packet: &mut Packet,
     ) -> Result<Option<NodeId>, AbfDrop> {
         let Some(fields) = F::fields(packet, Depth::Ports) else { return Ok(None) };
-        for rule in rules.iter().skip(first).filter(|rule| rule.matched.takes(&fields)) {
+        let key = self.key_alone(packet);
+        for rule in rules.iter().skip(first) {
+            if !self.takes(context, rule, &fields, key.as_ref()) {
+                continue;
+            }
             let next = rule.group.map(|group| choose::<F>(&self.tables.groups, group, packet));
             let next = next.filter(|next| *next != self.drop);
             if next.is_none() && !rule.drops {
@@ -125,9 +132,38 @@ impl<F: Ruled> PolicyInput<F> {
         }
         Ok(None)
     }
+
+    /// What lists look at, of a packet that is matched alone.
+    fn key_alone(&self, packet: &Packet) -> Option<Key<F::Address>> {
+        if !LISTED {
+            return None;
+        }
+        let key = F::key(packet.bytes(), noted(packet), self.lists.later_fragments())?;
+        Some(Key { rx: packet.rx.index() as u32, ..key })
+    }
+
+    /// Does a policy take a packet that is matched alone?
+    fn takes(
+        &self,
+        context: StageContext<'_>,
+        rule: &Rule<F::Address>,
+        fields: &Fields<F::Address>,
+        key: Option<&Key<F::Address>>,
+    ) -> bool {
+        match (rule.list, key) {
+            (Some(list), Some(key)) => {
+                let (how, mut found) = ((Variant::Scalar, false), [0]);
+                let keys = std::slice::from_ref(key);
+                self.lists.find::<F>(list, how, context.pass(), keys, &mut found);
+                is_permitted(found[0])
+            }
+            (Some(_), None) => false,
+            (None, _) => rule.matched.takes(fields),
+        }
+    }
 }
 
-impl<F: Ruled> LookUp for PolicyInput<F> {
+impl<F: Ruled> LookUp for PolicyInput<F, false> {
     const NAME: &'static str = F::NODES[0];
     type Reason = AbfDrop;
     type Key = F::Address;
@@ -230,9 +266,17 @@ impl<F: Ruled> LookUp for PolicyInput<F> {
 
 /// The declaration; `arc` is `ip4-unicast` or `ip6-unicast`.
 pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
-    let attached = attached.clone();
+    let help = "Lets policies say where packets go that match them";
+    describe::<F>(NodeSpec::look_up(help, node::<F, false>(arc, attached.clone())))
+}
+
+/// Makes the node of a worker.
+pub(crate) fn node<F: Ruled, const LISTED: bool>(
+    arc: ArcId,
+    attached: Arc<Attached>,
+) -> impl Fn(&Wiring<'_>) -> PolicyInput<F, LISTED> + Send + Sync + 'static {
     let [_, lookup, local, drop] = F::NODES;
-    NodeSpec::look_up("Lets policies say where packets go that match them", move |wiring| {
+    move |wiring| {
         let (rewrite, incomplete) = match F::FAMILY {
             Family::Ip4 => (nodes::ip4::REWRITE, nodes::ip4::ARP),
             Family::Ip6 => (nodes::ip6::REWRITE, nodes::ip6::DISCOVER_NEIGHBOR),
@@ -240,8 +284,9 @@ pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
         for name in [rewrite, incomplete] {
             wiring.node(name); // edges, for `show graph`
         }
-        PolicyInput::<F> {
+        PolicyInput::<F, LISTED> {
             tables: wiring.shared(),
+            lists: wiring.shared(),
             attached: attached.clone(),
             arc,
             own: wiring.id,
@@ -251,9 +296,13 @@ pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
             worker: wiring.worker,
             family: PhantomData,
         }
-    })
-    .takes_offloads()
-    .describe(move |record, names| {
+    }
+}
+
+/// What both nodes of a family declare.
+pub(crate) fn describe<F: Ruled>(spec: NodeSpec) -> NodeSpec {
+    let [_, lookup, ..] = F::NODES;
+    spec.takes_offloads().describe(move |record, names| {
         let next = names.node(record.next);
         let what = if next == lookup { "no policy sends it" } else { "a policy sends it" };
         format!("came by {}, {what}, to {next}", names.interface(record.rx))

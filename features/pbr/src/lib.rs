@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod fields;
 mod input;
+mod listed;
 mod paths;
 mod tables;
 
@@ -25,10 +26,15 @@ pub fn register(registry: &mut Registry) {
     let attached = Arc::new(Attached::new(registry.graph.epochs()));
     let workers = registry.graph.workers();
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
+    quiver_access_lists::register(registry);
     registry.graph.node(input::spec::<Ip4>(arc4, &attached));
     registry.graph.node(input::spec::<Ip6>(arc6, &attached));
-    for (arc, node) in [Family::Ip4, Family::Ip6].map(tables::place) {
-        registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Policy, after: &[] });
+    registry.graph.node(listed::spec::<Ip4>(arc4, &attached));
+    registry.graph.node(listed::spec::<Ip6>(arc6, &attached));
+    for (arc, nodes) in [Family::Ip4, Family::Ip6].map(tables::place) {
+        for node in nodes {
+            registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Policy, after: &[] });
+        }
     }
     commands::register(registry);
     registry.running_config_in_slices(order::FEATURES, along(commands::write_policies));

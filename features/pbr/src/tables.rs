@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quiver_access_lists::{Keyed, ListSlot};
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
@@ -19,7 +20,10 @@ pub(crate) type Counts = PerWorker<2>;
 /// A policy on an interface.
 #[derive(Clone)]
 pub(crate) struct Rule<A: Address> {
+    /// What the policy itself says; nothing where it asks a list.
     pub matched: Compiled<A>,
+    /// The list that it asks.
+    pub list: Option<ListSlot>,
     /// Its paths; none when it has none.
     pub group: Option<GroupId>,
     /// Do packets die when none of the paths can be used?
@@ -38,10 +42,12 @@ pub(crate) struct Attached {
 }
 
 /// A family whose policies stand in [`Attached`].
-pub(crate) trait Ruled: Matched {
+pub(crate) trait Ruled: Matched + Keyed {
     fn rules(attached: &Attached) -> &PublishedSlots<Rules<Self::Address>>;
     /// The names of its nodes: this one, look-up, local, drop.
     const NODES: [&'static str; 4];
+    /// The name of the node where a policy of the interface asks a list.
+    const LISTED: &'static str;
 }
 
 impl Ruled for Ip4 {
@@ -50,6 +56,7 @@ impl Ruled for Ip4 {
     }
     const NODES: [&'static str; 4] =
         ["abf-input-ip4", nodes::ip4::LOOKUP, nodes::ip4::LOCAL, nodes::ip4::DROP];
+    const LISTED: &'static str = "abf-input-acl-ip4";
 }
 
 impl Ruled for Ip6 {
@@ -58,13 +65,14 @@ impl Ruled for Ip6 {
     }
     const NODES: [&'static str; 4] =
         ["abf-input-ip6", nodes::ip6::LOOKUP, nodes::ip6::LOCAL, nodes::ip6::DROP];
+    const LISTED: &'static str = "abf-input-acl-ip6";
 }
 
-/// The arc and the node of a family.
-pub(crate) fn place(family: Family) -> (&'static str, &'static str) {
+/// The arc of a family, and its nodes: without lists, and with.
+pub(crate) fn place(family: Family) -> (&'static str, [&'static str; 2]) {
     match family {
-        Family::Ip4 => ("ip4-unicast", Ip4::NODES[0]),
-        Family::Ip6 => ("ip6-unicast", Ip6::NODES[0]),
+        Family::Ip4 => ("ip4-unicast", [Ip4::NODES[0], Ip4::LISTED]),
+        Family::Ip6 => ("ip6-unicast", [Ip6::NODES[0], Ip6::LISTED]),
     }
 }
 

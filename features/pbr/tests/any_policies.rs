@@ -17,6 +17,8 @@ struct Policy {
     dscp: Option<u8>,
     priority: u32,
     out: Option<u8>,
+    /// Does an access list say what matches?
+    by_list: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +53,9 @@ fn policy() -> impl Strategy<Value = Policy> {
         0u32..4,
         prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)],
     );
-    (addresses, upper, rest).prop_map(|(addresses, upper, rest)| Policy {
+    (addresses, upper, rest, any::<bool>()).prop_map(|(addresses, upper, rest, by_list)| Policy {
+        // Rules of lists have ports with a protocol alone.
+        by_list: by_list && (upper.0.is_some() || upper.1.is_none() && upper.2.is_none()),
         source: addresses.0,
         destination: addresses.1,
         protocol: upper.0,
@@ -97,6 +101,19 @@ impl Policy {
         if words.is_empty() { words } else { format!(" match{words}") }
     }
 
+    /// Add the policy, and the list that it asks.
+    fn add(&self, router: &mut Router, id: usize) {
+        let via = self.out.map_or("drop".to_owned(), |out| format!("10.0.{out}.2 e{out}"));
+        let words = self.words();
+        if self.by_list {
+            let rule = words.trim_start_matches(" match");
+            router.cli(&format!("set acl-plugin acl index {id} permit{rule}, deny"));
+            router.cli(&format!("abf policy add id {id} acl {id} via {via}"));
+        } else {
+            router.cli(&format!("abf policy add id {id}{words} via {via}"));
+        }
+    }
+
     fn takes(&self, packet: &Packet) -> bool {
         let inside = |part: Option<(u8, u8)>, byte: u8| {
             part.is_none_or(|(first, length)| u32::from(byte ^ first) >> (32 - length) == 0)
@@ -132,8 +149,14 @@ impl Packet {
 
 /// Packets come by e0; the routes lead to e1.
 fn router() -> Router {
-    let mut router =
-        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_pbr::register]);
+    let mut router = Router::new(&[
+        quiver_ethernet::register,
+        quiver_ip::register,
+        quiver_acl::register,
+        quiver_pbr::register,
+    ]);
+    // As policies have it: a fragment has no ports.
+    router.cli("set acl-plugin l4-match-nonfirst-fragment 0");
     for number in 0..4 {
         router.interface(&format!("e{number}"));
         router.cli(&format!("set interface ip address e{number} 10.0.{number}.1/24"));
@@ -159,8 +182,7 @@ proptest! {
         let mut router = router();
         let mut order = Vec::new();
         for (id, policy) in policies.iter().enumerate() {
-            let via = policy.out.map_or("drop".to_owned(), |out| format!("10.0.{out}.2 e{out}"));
-            router.cli(&format!("abf policy add id {id}{} via {via}", policy.words()));
+            policy.add(&mut router, id);
             router.cli(&format!("abf attach ip4 policy {id} priority {} e0", policy.priority));
             order.push((policy.priority, id));
         }

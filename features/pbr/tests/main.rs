@@ -3,3 +3,4 @@
 mod any_policies;
 mod commands;
 mod golden;
+mod listed;
