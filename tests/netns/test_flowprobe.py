@@ -171,6 +171,45 @@ def test_a_connection_is_one_record_of_each_direction_with_its_ends(probed: Prob
 
 
 @pytest.mark.parametrize("form", ["ipfix", "netflow-v9"])
+def test_nfdump_has_the_ends_behind_the_translation(probed: Probed, tmp_path: Path, form: str) -> None:
+    need("nfcapd", "nfdump")
+    router, (left, right) = probed.net.router, probed.net.sides
+    pool = "10.2.0.10"
+    nfcapd = probed.host.start("nfcapd", "-p", str(NFCAPD_PORT), "-l", str(tmp_path), "-b", COLLECTOR)
+    wait_until("nfcapd listens", lambda: f":{NFCAPD_PORT}" in probed.host.run("ss", "-Hlun").stdout)
+    router.configure(f"""nat44 plugin enable sessions 1000
+        nat44 add address {pool}
+        set interface nat44 in {left.interface} out {right.interface}""")
+    features = (f"{left.interface} ip4", f"{right.interface} ip4")
+    try:
+        with (
+            right.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
+            recording(probed, *features, port=NFCAPD_PORT, record="l3 l4", form=form),
+            left.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
+        ):
+            server.bind((right.ip4, 7001))
+            server.settimeout(10)
+            client.settimeout(10)
+            client.bind((left.ip4, 24_000))
+            client.sendto(b"request", (right.ip4, 7001))
+            _, (address, port) = server.recvfrom(100)
+            assert address == pool
+            server.sendto(b"response", (address, port))
+            assert client.recv(100) == b"response"
+            probed.end_flows()
+    finally:
+        router.configure(f"""set interface nat44 in {left.interface} out {right.interface} del
+            nat44 plugin disable""")
+    nfcapd.stop()
+    text = run("nfdump", "-R", str(tmp_path), "-o", "fmt:%sap|%dap|%nsap|%ndap", "-q").stdout
+    rows = [[word.strip() for word in line.split("|")] for line in text.splitlines() if "|" in line]
+    to = f"{right.ip4}:7001"
+    # What comes from inside leaves from the pool; what comes from outside leaves to the host.
+    assert [f"{left.ip4}:24000", to, f"{pool}:{port}", to] in rows, text
+    assert [to, f"{pool}:{port}", to, f"{left.ip4}:24000"] in rows, text
+
+
+@pytest.mark.parametrize("form", ["ipfix", "netflow-v9"])
 def test_tshark_reads_every_message(probed: Probed, form: str) -> None:
     need("tshark")
     left, right = probed.net.sides

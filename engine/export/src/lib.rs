@@ -10,6 +10,7 @@ pub mod moment;
 pub mod records;
 pub mod route;
 pub mod syslog;
+pub mod translated;
 
 use quiver_control::{Registry, order};
 use quiver_core::Engine;

@@ -1,12 +1,17 @@
 //! Records on their way from the rings of workers to the exporter.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use quiver_core::Engine;
 use quiver_export::ipfix::exporter::IpfixExporter;
 use quiver_export::moment::Moment;
 use quiver_export::route::Routed;
+use quiver_export::translated::{self, End, Observed};
+use quiver_wire::IpProtocol;
 
 use crate::config::Flowprobe;
 use crate::flow::FlowRecord;
+use crate::key::Shape;
 use crate::probe::MILLISECOND_NS;
 use crate::templates;
 
@@ -38,10 +43,10 @@ pub(crate) fn export(engine: &mut Engine, own: &mut Flowprobe, max: usize) -> bo
         let more = records.take(max, |record| {
             let unix_ms = |ms: u64| at.unix_ns_at(ms * MILLISECOND_NS) / MILLISECOND_NS;
             let times = (unix_ms(record.first_ms()), unix_ms(record.last_ms()));
-            let routed = routed(engine, &record);
+            let (routed, behind) = (routed(engine, &record), behind(engine, &record));
             *exported += 1;
             exporter.put(at, domain, templates::of(&record), |fields| {
-                templates::write(&record, times, routed, fields);
+                templates::write(&record, times, routed, behind, fields);
             });
         });
         report_losses(own, exporter, at);
@@ -56,6 +61,25 @@ fn routed(engine: &Engine, record: &FlowRecord) -> Routed {
     let found = addresses
         .and_then(|(source, destination)| Routed::of(engine, came_in, source, destination));
     found.unwrap_or_default()
+}
+
+/// Source and destination of an IPv4 flow as it leaves: behind the router's translators, where its
+/// packets were recorded in front of them.
+fn behind(engine: &Engine, record: &FlowRecord) -> (End, End) {
+    let (sport, dport) = record.ports();
+    let ends = match record.addresses() {
+        Some((IpAddr::V4(source), IpAddr::V4(destination))) => {
+            ((source, sport), (destination, dport))
+        }
+        _ => return ((Ipv4Addr::UNSPECIFIED, 0), (Ipv4Addr::UNSPECIFIED, 0)),
+    };
+    let has_ports = IpProtocol(record.protocol()).has_ports();
+    if record.is_output() || !has_ports || !record.shape().has(Shape::L4) {
+        return ends;
+    }
+    let (source, destination) = ends;
+    let came_in = record.interface();
+    translated::of(engine, &Observed { came_in, protocol: record.protocol(), source, destination })
 }
 
 /// Let the collector know how many records were lost before they came to the exporter.

@@ -6,6 +6,7 @@ use quiver_export::ipfix::elements::*;
 use quiver_export::ipfix::message::Fields;
 use quiver_export::ipfix::template::{Element, Template};
 use quiver_export::route::{Routed, if_index};
+use quiver_export::translated::End;
 
 use crate::flow::FlowRecord;
 use crate::key::Shape;
@@ -40,7 +41,16 @@ const IP6: &[Element] = &[
     PROTOCOL,
     CLASS_OF_SERVICE,
 ];
-const L4_OF_IP4: &[Element] = &[SOURCE_PORT, DESTINATION_PORT, TCP_FLAGS, ICMP_TYPE_CODE_IP4];
+const L4_OF_IP4: &[Element] = &[
+    SOURCE_PORT,
+    DESTINATION_PORT,
+    TCP_FLAGS,
+    ICMP_TYPE_CODE_IP4,
+    POST_NAT_SOURCE_IP4,
+    POST_NAT_DESTINATION_IP4,
+    POST_NAPT_SOURCE_PORT,
+    POST_NAPT_DESTINATION_PORT,
+];
 const L4_OF_IP6: &[Element] = &[SOURCE_PORT, DESTINATION_PORT, TCP_FLAGS, ICMP_TYPE_CODE_IP6];
 const NOTHING: &[Element] = &[];
 
@@ -64,6 +74,7 @@ const FLOWS: usize = FLOW.len();
 const WITH_L2: usize = FLOWS + L2.len();
 const IP: usize = IP4.len();
 const PORTS: usize = L4_OF_IP4.len();
+const PORTS6: usize = L4_OF_IP6.len();
 
 const ETHERNET: &[Element] = &joined::<WITH_L2>([FLOW, L2, NOTHING, NOTHING]);
 const IP4_L3: &[Element] = &joined::<{ FLOWS + IP }>([FLOW, NOTHING, IP4, NOTHING]);
@@ -71,9 +82,9 @@ const IP4_L3_L4: &[Element] = &joined::<{ FLOWS + IP + PORTS }>([FLOW, NOTHING, 
 const IP4_L2_L3: &[Element] = &joined::<{ WITH_L2 + IP }>([FLOW, L2, IP4, NOTHING]);
 const IP4_ALL: &[Element] = &joined::<{ WITH_L2 + IP + PORTS }>([FLOW, L2, IP4, L4_OF_IP4]);
 const IP6_L3: &[Element] = &joined::<{ FLOWS + IP }>([FLOW, NOTHING, IP6, NOTHING]);
-const IP6_L3_L4: &[Element] = &joined::<{ FLOWS + IP + PORTS }>([FLOW, NOTHING, IP6, L4_OF_IP6]);
+const IP6_L3_L4: &[Element] = &joined::<{ FLOWS + IP + PORTS6 }>([FLOW, NOTHING, IP6, L4_OF_IP6]);
 const IP6_L2_L3: &[Element] = &joined::<{ WITH_L2 + IP }>([FLOW, L2, IP6, NOTHING]);
-const IP6_ALL: &[Element] = &joined::<{ WITH_L2 + IP + PORTS }>([FLOW, L2, IP6, L4_OF_IP6]);
+const IP6_ALL: &[Element] = &joined::<{ WITH_L2 + IP + PORTS6 }>([FLOW, L2, IP6, L4_OF_IP6]);
 
 /// All templates; those of IP stand in the order of [`of`].
 pub(crate) const ALL: &[Template] = &[
@@ -105,11 +116,13 @@ pub(crate) fn of(record: &FlowRecord) -> &'static Template {
     ALL.get(place).unwrap_or(&LOSSES)
 }
 
-/// Write the fields of a record. Times are milliseconds since 1970.
+/// Write the fields of a record. Times are milliseconds since 1970; `behind` are the ends of an
+/// IPv4 flow as it leaves.
 pub(crate) fn write(
     record: &FlowRecord,
     (first_ms, last_ms): (u64, u64),
     routed: Routed,
+    behind: (End, End),
     fields: &mut Fields<'_>,
 ) {
     let own = if_index(record.interface());
@@ -136,6 +149,7 @@ pub(crate) fn write(
         fields.u64(record.frame_octets());
     }
     let Some((source, destination)) = addresses else { return };
+    let is_ip4 = source.is_ipv4();
     write_address(source, fields);
     write_address(destination, fields);
     fields.u8(routed.source_length);
@@ -156,6 +170,13 @@ pub(crate) fn write(
         fields.u16(if is_icmp { 0 } else { destination });
         fields.u8(record.tcp_flags());
         fields.u16(record.icmp());
+        if is_ip4 {
+            let (source, destination) = behind;
+            fields.ip4(source.0);
+            fields.ip4(destination.0);
+            fields.u16(source.1);
+            fields.u16(if is_icmp { 0 } else { destination.1 });
+        }
     }
 }
 

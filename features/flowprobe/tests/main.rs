@@ -3,3 +3,4 @@
 mod commands;
 mod reader;
 mod records;
+mod translated;

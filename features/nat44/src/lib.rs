@@ -12,6 +12,7 @@ mod mapping_commands;
 mod mapping_shows;
 mod mappings;
 mod node;
+mod observed;
 mod own_errors;
 mod owned;
 mod owner;
@@ -64,6 +65,7 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::LIMITS, commands::write_limits);
     registry.on_start(move |engine| {
         engine.insert(Nat44::new(shared));
+        quiver_export::translated::register(engine, observed::translated);
         standby::start(engine);
         alg::start(engine);
         engine.on_interface_change(config::follow_interface);
