@@ -353,6 +353,25 @@ fn checked() -> Vec<Path> {
                 ],
             ),
             (
+                "abf-acl",
+                vec![
+                    format!("set acl-plugin acl index 1 permit src {source}"),
+                    format!(
+                        "abf policy add id 2 acl 1 via {} bench1",
+                        if work == Work::Ip6 { "2001:db8:ffff::2" } else { "10.1.0.2" }
+                    ),
+                    format!("abf attach {family} policy 2 bench0"),
+                ],
+            ),
+            (
+                "policer-acl",
+                vec![
+                    format!("set acl-plugin acl index 1 permit src {source}"),
+                    "policer add name p rate kbps cir 1000000000 cb 2147483647".to_owned(),
+                    "set policer classify interface bench0 input acl 1 policer p".to_owned(),
+                ],
+            ),
+            (
                 "policer-2r3c",
                 vec![
                     "policer add name p rate kbps cir 1000000000 cb 2147483647 eir 1000000000 type \
