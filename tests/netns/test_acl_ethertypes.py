@@ -19,14 +19,17 @@ def test_a_host_that_cannot_ask_by_arp_is_cut_off_until_arp_is_listed() -> None:
     with network() as net:
         net.meet()
         left, right = net.sides
-        net.router.ctl(f"set acl-plugin ethertype-whitelist {left.interface} input 0x88cc")
+        # Both directions: the host learns of the router from the router's own requests, too.
+        for direction in ("input", "output"):
+            net.router.ctl(f"set acl-plugin ethertype-whitelist {left.interface} {direction} 0x88cc")
         # IPv4 and IPv6 pass, neighbour discovery, too.
         ping_all(left.host, right.ip4)
         ping_all(left.host, right.ip6)
         forget(net, 0, left.router_ip4)
         assert answers(ping(left.host, right.ip4, count=1)) == 0
         assert drops(net) > 0
-        net.router.ctl(f"set acl-plugin ethertype-whitelist {left.interface} input 0x806 0x88cc")
+        for direction in ("input", "output"):
+            net.router.ctl(f"set acl-plugin ethertype-whitelist {left.interface} {direction} 0x806 0x88cc")
         ping_all(left.host, right.ip4)
         net.router.check_sound()
 

@@ -177,9 +177,6 @@ def test_nfdump_has_the_ends_behind_the_translation(probed: Probed, tmp_path: Pa
     pool = "10.2.0.10"
     nfcapd = probed.host.start("nfcapd", "-p", str(NFCAPD_PORT), "-l", str(tmp_path), "-b", COLLECTOR)
     wait_until("nfcapd listens", lambda: f":{NFCAPD_PORT}" in probed.host.run("ss", "-Hlun").stdout)
-    router.configure(f"""nat44 plugin enable sessions 1000
-        nat44 add address {pool}
-        set interface nat44 in {left.interface} out {right.interface}""")
     features = (f"{left.interface} ip4", f"{right.interface} ip4")
     try:
         with (
@@ -187,6 +184,9 @@ def test_nfdump_has_the_ends_behind_the_translation(probed: Probed, tmp_path: Pa
             recording(probed, *features, port=NFCAPD_PORT, record="l3 l4", form=form),
             left.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
         ):
+            router.configure(f"""nat44 plugin enable sessions 1000
+                nat44 add address {pool}
+                set interface nat44 in {left.interface} out {right.interface}""")
             server.bind((right.ip4, 7001))
             server.settimeout(10)
             client.settimeout(10)
@@ -200,7 +200,7 @@ def test_nfdump_has_the_ends_behind_the_translation(probed: Probed, tmp_path: Pa
     finally:
         router.configure(f"""set interface nat44 in {left.interface} out {right.interface} del
             nat44 plugin disable""")
-    nfcapd.stop()
+        nfcapd.stop()
     text = run("nfdump", "-R", str(tmp_path), "-o", "fmt:%sap|%dap|%nsap|%ndap", "-q").stdout
     rows = [[word.strip() for word in line.split("|")] for line in text.splitlines() if "|" in line]
     to = f"{right.ip4}:7001"

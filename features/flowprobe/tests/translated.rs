@@ -44,10 +44,11 @@ fn router(collector: &Collector) -> Router {
     router
 }
 
-fn datagram(ends: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> Vec<u8> {
+/// A datagram to the interface of this number.
+fn datagram(to: u8, ends: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> Vec<u8> {
     let mut udp: Vec<u8> = [ports.0, ports.1, 8, 0].iter().flat_map(|w| w.to_be_bytes()).collect();
     udp.truncate(8);
-    frames::ip4(0, ends, frames::UDP, Fragment::default(), &udp)
+    frames::ip4(to, ends, frames::UDP, Fragment::default(), &udp)
 }
 
 fn ends(record: &Record) -> [u128; 4] {
@@ -59,13 +60,13 @@ fn ends(record: &Record) -> [u128; 4] {
 fn records_say_where_packets_leave_behind_the_translation() {
     let mut collector = Collector::new();
     let mut router = router(&collector);
-    router.send("e0", &datagram((HOST, REMOTE), (5_000, 80)));
+    router.send("e0", &datagram(0, (HOST, REMOTE), (5_000, 80)));
     let sent = router.sent("e1").pop().expect("it leaves");
     let port = u16::from_be_bytes([sent[34], sent[35]]);
-    router.send("e1", &datagram((REMOTE, POOL), (80, port)));
+    router.send("e1", &datagram(1, (REMOTE, POOL), (80, port)));
     assert_eq!(router.sent("e0").len(), 1);
     // What has no session: an error that comes from outside, and a flow of the router's own.
-    router.send("e0", &datagram((HOST, Ipv4Addr::new(10, 0, 0, 1)), (5_001, 9)));
+    router.send("e0", &datagram(0, (HOST, Ipv4Addr::new(10, 0, 0, 1)), (5_001, 9)));
     for wait_ms in [1_000, 0, 12_000] {
         if wait_ms == 0 {
             router.cli("flowprobe flush");
