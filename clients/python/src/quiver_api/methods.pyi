@@ -329,6 +329,15 @@ ShowAclPluginAcl = TypedDict(
     },
 )
 
+ShowAclPluginEthertypeWhitelistRow = TypedDict(
+    "ShowAclPluginEthertypeWhitelistRow",
+    {
+        "direction": str,
+        "ethertypes": list[str],
+        "interface": str,
+    },
+)
+
 ShowAclPluginInterfaceRow = TypedDict(
     "ShowAclPluginInterfaceRow",
     {
@@ -3266,6 +3275,16 @@ ShowPolicerRow = TypedDict(
     },
 )
 
+ShowPolicerClassifyRow = TypedDict(
+    "ShowPolicerClassifyRow",
+    {
+        "acl": int,
+        "direction": str,
+        "interface": str,
+        "policer": str,
+    },
+)
+
 ShowPolicerInterfaceRow = TypedDict(
     "ShowPolicerInterfaceRow",
     {
@@ -4113,6 +4132,7 @@ class Methods:
         self,
         *,
         id: int | str,
+        acl: int | str | None = None,
         src: str | None = None,
         dst: str | None = None,
         proto: int | Literal["tcp", "udp", "icmp", "icmp6"] | None = None,
@@ -5982,6 +6002,16 @@ class Methods:
         off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_acl_plugin_ethertype_whitelist(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        ethertype: list[str] | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_acl_plugin_interface(
         self,
         *,
@@ -6887,6 +6917,17 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_policer_classify_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        input: bool | None = None,
+        output: bool | None = None,
+        policer: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_sr_encaps_hop_limit(
         self,
         *,
@@ -7084,6 +7125,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginAclRow] | ShowAclPluginAcl: ...
+    def show_acl_plugin_ethertype_whitelist(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginEthertypeWhitelistRow]: ...
     def show_acl_plugin_interface(
         self,
         *,
@@ -8221,6 +8269,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPolicerRow]: ...
+    def show_policer_classify(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPolicerClassifyRow]: ...
     def show_policer_interface(
         self,
         *,
@@ -8866,6 +8921,7 @@ class AsyncMethods:
         self,
         *,
         id: int | str,
+        acl: int | str | None = None,
         src: str | None = None,
         dst: str | None = None,
         proto: int | Literal["tcp", "udp", "icmp", "icmp6"] | None = None,
@@ -10801,6 +10857,16 @@ class AsyncMethods:
         off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_acl_plugin_ethertype_whitelist(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        ethertype: list[str] | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_acl_plugin_interface(
         self,
         *,
@@ -11754,6 +11820,17 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_policer_classify_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        input: bool | None = None,
+        output: bool | None = None,
+        policer: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_sr_encaps_hop_limit(
         self,
         *,
@@ -11961,6 +12038,13 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAclPluginAclRow] | ShowAclPluginAcl: ...
+    async def show_acl_plugin_ethertype_whitelist(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAclPluginEthertypeWhitelistRow]: ...
     async def show_acl_plugin_interface(
         self,
         *,
@@ -13158,6 +13242,13 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPolicerRow]: ...
+    async def show_policer_classify(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPolicerClassifyRow]: ...
     async def show_policer_interface(
         self,
         *,
