@@ -7,7 +7,7 @@ use quiver_wire::ip6::extension;
 use quiver_wire::upper::{Upper, UpperBad};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, TcpHeader};
 
-use crate::table::AskedList;
+use crate::table::CompiledList;
 
 /// A bit of [`Key::fields`] that no rule has: the upper layer's header is cut off, or hides behind
 /// the edge of a fragment (RFC 1858 §3, RFC 3128).
@@ -22,7 +22,7 @@ pub trait Keyed: IpFamily<Address: Classified> {
 
     /// Ask a list about packets.
     fn ask(
-        list: &dyn AskedList,
+        list: &dyn CompiledList,
         variant: Variant,
         is_uniform: bool,
         keys: &[Key<Self::Address>],
@@ -86,7 +86,7 @@ impl Keyed for Ip4 {
 
     #[inline(always)]
     fn ask(
-        list: &dyn AskedList,
+        list: &dyn CompiledList,
         variant: Variant,
         is_uniform: bool,
         keys: &[Key<u32>],
@@ -154,7 +154,7 @@ impl Keyed for Ip6 {
 
     #[inline(always)]
     fn ask(
-        list: &dyn AskedList,
+        list: &dyn CompiledList,
         variant: Variant,
         is_uniform: bool,
         keys: &[Key<u128>],

@@ -13,7 +13,7 @@ use quiver_control::Registry;
 pub use quiver_classifier::{Key, field};
 
 pub use crate::fields::{CUT, Keyed};
-pub use crate::table::{AskedList, DENY, LISTS_MAX, ListSlot, ListTable, is_permitted};
+pub use crate::table::{CompiledList, DENY, LISTS_MAX, ListSlot, ListTable, is_permitted};
 pub use crate::users::{ListUsers, Provider, Then, hold, release};
 
 /// Share the table of lists. Each feature that asks lists calls it; the order does not matter.

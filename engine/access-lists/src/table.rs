@@ -15,7 +15,7 @@ pub const LISTS_MAX: usize = 4096;
 pub const DENY: u32 = 1;
 
 /// A compiled list.
-pub trait AskedList: Send + Sync {
+pub trait CompiledList: Send + Sync {
     /// What is found for `keys` of IPv4, into as many of `found`: see [`is_permitted`].
     /// `is_uniform`: neighbours are likely to be the same.
     fn find_ip4(&self, variant: Variant, is_uniform: bool, keys: &[Key<u32>], found: &mut [u32]);
@@ -36,7 +36,7 @@ pub struct ListSlot(pub(crate) u16);
 
 /// Lists by slot, replaced one by one.
 pub struct ListTable {
-    slots: PublishedSlots<Arc<dyn AskedList>>,
+    slots: PublishedSlots<Arc<dyn CompiledList>>,
     /// Fields of fragments after the first.
     later: AtomicU32,
 }
@@ -78,7 +78,7 @@ impl ListTable {
         self.later.store(fields, Ordering::Relaxed);
     }
 
-    pub(crate) fn publish(&self, slot: ListSlot, list: Option<Arc<dyn AskedList>>) {
+    pub(crate) fn publish(&self, slot: ListSlot, list: Option<Arc<dyn CompiledList>>) {
         self.slots.publish(slot.0.into(), list);
     }
 }

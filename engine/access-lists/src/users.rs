@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_control::{Output, Refusal, Work};
 use quiver_core::Engine;
 
-use crate::table::{AskedList, LISTS_MAX, ListSlot, ListTable};
+use crate::table::{CompiledList, LISTS_MAX, ListSlot, ListTable};
 
 /// What is done when a list is compiled.
 pub type Then = Box<dyn FnOnce(&mut Engine) -> Result<Output, Refusal>>;
@@ -75,7 +75,7 @@ impl ListUsers {
     ///
     /// # Errors
     /// All slots are in use.
-    pub fn publish(&mut self, list: u32, asked: Arc<dyn AskedList>) -> Result<(), Refusal> {
+    pub fn publish(&mut self, list: u32, compiled: Arc<dyn CompiledList>) -> Result<(), Refusal> {
         self.check_room(list)?;
         let slot = match self.held.get(&list) {
             Some(held) => held.slot,
@@ -85,7 +85,7 @@ impl ListUsers {
                 slot
             }
         };
-        self.table.publish(slot, Some(asked));
+        self.table.publish(slot, Some(compiled));
         Ok(())
     }
 

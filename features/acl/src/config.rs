@@ -124,8 +124,7 @@ pub(crate) fn apply(
             let compiled = lists.compiled_of(&change, &set, &ready);
             found.push((on, set, compiled));
         }
-        let asked = lists.asked(&change);
-        let asked = asked.and_then(|index| {
+        let used_list = lists.used_list(&change).and_then(|index| {
             let compiled = lists.compiled_of(&change, &[index], &ready)?;
             Some((index, compiled))
         });
@@ -177,7 +176,7 @@ pub(crate) fn apply(
         for (id, wants) in &wants {
             session_config::end_epoch(lists, *id, *wants);
         }
-        if let Some((index, compiled)) = asked {
+        if let Some((index, compiled)) = used_list {
             lists.compiled.insert(vec![index], compiled.clone());
             if let Some(users) = engine.get_mut::<ListUsers>() {
                 users.publish(index, compiled)?;

@@ -196,7 +196,7 @@ impl Lists {
     }
 
     /// The list that a change touches and that policies or policers ask.
-    pub fn asked(&self, change: &Change) -> Option<u32> {
+    pub fn used_list(&self, change: &Change) -> Option<u32> {
         match change {
             Change::Hold(index) => Some(*index),
             Change::Put(index, _) => Some(*index).filter(|index| self.held.contains(index)),
@@ -226,8 +226,8 @@ impl Lists {
     /// What must be compiled before a change is done: sets of lists that are not compiled.
     pub fn needed(&self, change: &Change) -> Vec<Vec<Arc<Acl>>> {
         let touched = self.touched(change).into_iter().map(|(_, set)| set);
-        let asked = self.asked(change).map(|index| vec![index]);
-        let sets: BTreeSet<Vec<u32>> = touched.chain(asked).collect();
+        let used = self.used_list(change).map(|index| vec![index]);
+        let sets: BTreeSet<Vec<u32>> = touched.chain(used).collect();
         let sets = sets.into_iter().filter(|set| !set.is_empty());
         let wanted = sets.map(|set| {
             let lists: Vec<_> = set.iter().filter_map(|index| self.list(change, *index)).collect();

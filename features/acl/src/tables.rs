@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use quiver_access_lists::{AskedList, CUT};
+use quiver_access_lists::{CUT, CompiledList};
 use quiver_classifier::{BuildError, Classifier, Key, NONE, RULES_MAX, SETS_OF_RULE_MAX};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::counters::{Count, INTERFACES_MAX};
@@ -244,7 +244,7 @@ impl Compiled {
 }
 
 /// As policies and policers ask it: without sessions, log and counts.
-impl AskedList for Compiled {
+impl CompiledList for Compiled {
     fn find_ip4(&self, variant: Variant, is_uniform: bool, keys: &[Key<u32>], found: &mut [u32]) {
         self.ask::<Ip4>(variant, is_uniform, keys, found);
     }

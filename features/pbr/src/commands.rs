@@ -39,10 +39,11 @@ pub(crate) fn register(registry: &mut Registry) {
         )
         .entry(
             order::FEATURES,
-            "policies.<id>: {acl, match: some{src, dst, proto, sport, dport, dscp}, drop-if-unusable, \
-             via: [via: <drop|unreachable|prohibit> / <next-hop> / {interface: <out>, weight, \
-             preference, next-hop-table} / {next-hop, interface, drop, unreachable, prohibit, \
-             ip4-table: <table4>, ip6-table: <table6>, weight, preference, next-hop-table}]}",
+            "policies.<id>: {acl, match: some{src, dst, proto, sport, dport, dscp}, \
+             drop-if-unusable, via: [via: <drop|unreachable|prohibit> / <next-hop> / {interface: \
+             <out>, weight, preference, next-hop-table} / {next-hop, interface, drop, \
+             unreachable, prohibit, ip4-table: <table4>, ip6-table: <table6>, weight, preference, \
+             next-hop-table}]}",
         )
         .undo("abf policy del id <id>")
         .makes("policy <id>")
@@ -54,11 +55,11 @@ pub(crate) fn register(registry: &mut Registry) {
         .details(
             "Paths for a policy that is there already join its others, without `match` or with the \
              same. With acl, the packets that an access list permits match; when the list is \
-             replaced, so is what matches, at once. What is left out of `match` does not matter. The paths are those of `ip route`, \
-             and follow neighbours, interfaces and routes as theirs do. When none of them can be \
-             used, the next policy is asked, and then the routes, unless the policy drops. A \
-             fragment has ports only on an interface with virtual reassembly (`set interface \
-             reassembly`), which knows them from the first.",
+             replaced, so is what matches, at once. What is left out of `match` does not matter. \
+             The paths are those of `ip route`, and follow neighbours, interfaces and routes as \
+             theirs do. When none of them can be used, the next policy is asked, and then the \
+             routes, unless the policy drops. A fragment has ports only on an interface with \
+             virtual reassembly (`set interface reassembly`), which knows them from the first.",
         )
         .word("acl", "the number of an access list that says what matches (`set acl-plugin acl`)")
         .word("sport", "source ports, one or A-B")
