@@ -4,6 +4,8 @@
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+
 /// A socket that could not be opened is tried again after so long, nanoseconds.
 const RETRY_NS: u64 = 1_000_000_000;
 /// What the socket may hold for a slow device, bytes; Linux may grant less.
@@ -119,9 +121,21 @@ fn is_from_afar(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable)
 }
 
+/// A socket that never blocks. Several of one source port may each be connected to a collector of
+/// its own.
+fn bound(source: SocketAddr) -> Result<UdpSocket, Error> {
+    let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    if source.port() != 0 {
+        rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    }
+    bind(&socket, &source)?;
+    Ok(socket.into())
+}
+
 fn connected(source: SocketAddr, collector: SocketAddr) -> Result<UdpSocket, Error> {
-    let socket = UdpSocket::bind(source)?;
-    socket.set_nonblocking(true)?;
+    let socket = bound(source)?;
     // A smaller buffer loses more, but works.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES);
     socket.connect(collector)?;

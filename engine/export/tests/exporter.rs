@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use quiver_export::ipfix::elements::{OBSERVATION_TIME_MS, PROTOCOL};
-use quiver_export::ipfix::exporter::{FLUSH_NS, IpfixExporter, Settings, Stream};
+use quiver_export::ipfix::exporter::{FLUSH_NS, IpfixExporter, Place, Settings, Stream};
 use quiver_export::ipfix::message::Format;
 use quiver_export::ipfix::template::Template;
 use quiver_export::moment::Moment;
@@ -99,7 +99,7 @@ fn what_linux_does_not_take_is_counted_and_missing_in_the_sequence() {
     let mut exporter = exporter(broadcast);
     (0..10).for_each(|number| put(&mut exporter, at(1), number));
     exporter.flush(at(2));
-    let counts = *exporter.counts();
+    let counts = exporter.counts();
     assert_eq!((counts.records, counts.records_lost), (0, 10));
     assert!(counts.datagrams.errors > 0);
     let state = exporter.streams().next().expect("a stream");
@@ -186,4 +186,44 @@ fn templates_that_fit_in_no_message_together_are_in_several() {
     assert_eq!((collector.decoder.templates_seen, collector.datagrams), (5, 2));
     assert!(collector.longest <= 256 - 28);
     assert_eq!(exporter.counts().templates, 5);
+}
+
+/// RFC 7011 §3.1: a sequence number is that of a transport session, so of one collector.
+#[test]
+fn each_collector_gets_all_records_with_sequence_numbers_of_its_own() {
+    let (mut one, mut other) = (Collector::new(), Collector::new());
+    let mut exporter = exporter(one.address());
+    (0..10).for_each(|number| put(&mut exporter, at(1), number));
+    let place = Place::Further(other.address());
+    exporter.set_at(at(2), place, Some(settings(other.address())));
+    (10..400).for_each(|number| put(&mut exporter, at(3), number));
+    exporter.flush(at(4));
+    let numbers = |collector: &mut Collector| -> Vec<u64> {
+        collector.records().iter().map(|record| record.fields[&323]).collect()
+    };
+    assert_eq!(numbers(&mut one), (0..400).collect::<Vec<_>>());
+    assert_eq!(numbers(&mut other), (10..400).collect::<Vec<_>>());
+    let sequences: Vec<u32> = exporter.streams().map(|state| state.sequence).collect();
+    assert_eq!(sequences, [400, 390]);
+    // What waits for a collector that is taken away goes to it.
+    put(&mut exporter, at(5), 400);
+    exporter.set_at(at(6), place, None);
+    assert_eq!((numbers(&mut other), exporter.counts().records), (vec![400], 791));
+    exporter.flush(at(7));
+    assert_eq!((numbers(&mut one), exporter.counts().records), (vec![400], 792));
+}
+
+#[test]
+fn a_collector_that_is_absent_keeps_nothing_from_the_others() {
+    let mut here = Collector::new();
+    let absent = Collector::new().address();
+    let mut exporter = exporter(absent);
+    exporter.set_at(at(0), Place::Further(here.address()), Some(settings(here.address())));
+    for number in 0..5 {
+        put(&mut exporter, at(1), number);
+        exporter.flush(at(1));
+    }
+    assert_eq!(here.records().len(), 5);
+    let of: Vec<_> = exporter.collectors().map(|(_, _, counts)| counts.datagrams.refused).collect();
+    assert!(of[0] > 0 && of[1] == 0, "{of:?}");
 }

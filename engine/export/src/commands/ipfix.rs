@@ -1,14 +1,14 @@
 //! `set ipfix exporter …`, `ipfix flush`, `show ipfix exporter`, in the words of VPP.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
 };
 use quiver_core::Engine;
 
-use crate::commands::{GROUP, addresses, error};
-use crate::ipfix::exporter::{IpfixExporter, Settings};
+use crate::commands::{GROUP, addresses, check_ends, error};
+use crate::ipfix::exporter::{COLLECTORS_MAX, IpfixExporter, Place, Settings};
 use crate::ipfix::message::Format;
 use crate::moment::Moment;
 
@@ -50,6 +50,34 @@ pub(crate) fn register(registry: &mut Registry) {
         .run(set),
     );
     registry.command(
+        Command::new(
+            "ipfix collector <collector:ip> src <source:ip> [port <port:1-65535>] \
+             {[path-mtu <:256-9216>] [template-interval <:1-86400>] \
+             [format <format:ipfix|netflow-v9>] [del]}",
+        )
+        .entry(
+            order::RESOURCES,
+            "ipfix.collectors.<collector>.<port=4739>: {src: <source>, path-mtu: <path-mtu>, \
+             template-interval: <template-interval>, format: <format>}",
+        )
+        .undo("ipfix collector <collector> src <source> port <port=4739> del")
+        .replaces(&["collector", "port"])
+        .group(GROUP)
+        .help("Send all records to one more collector, beside that of `set ipfix exporter`")
+        .details(
+            "There are up to 7 more. Each gets all records, with sequence numbers and templates \
+             of its own; what one does not take, the others get all the same.",
+        )
+        .word("src", "the address of Linux that messages come from")
+        .word("port", "UDP port of the collector; 4739")
+        .word("path-mtu", "IP packets are at most this long, bytes; 512")
+        .word("format", "ipfix, or netflow-v9 for collectors that know nothing newer")
+        .word("template-interval", "seconds after which templates are sent again; 20")
+        .word("del", "send to it no more")
+        .example("ipfix collector 192.0.2.10 src 192.0.2.1 path-mtu 1500")
+        .run(further),
+    );
+    registry.command(
         Command::new("ipfix flush")
             .group(GROUP)
             .help("Send IPFIX messages that wait for more records")
@@ -74,23 +102,53 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let settings = match args.has("disable") {
         true => None,
         false => {
-            let (collector, source) = addresses(args)?;
-            Some(Settings {
-                collector: SocketAddr::new(collector, args.or("port", PORT_DEFAULT)?),
-                source,
-                path_mtu: args.or("path-mtu", PATH_MTU_DEFAULT)?,
-                template_interval_s: args.or("template-interval", TEMPLATE_INTERVAL_DEFAULT_S)?,
-                format: match args.or("format", word(Format::Ipfix))? {
-                    "netflow-v9" => Format::NetFlow9,
-                    _ => Format::Ipfix,
-                },
-            })
+            let ends = addresses(args)?;
+            Some(settings(args, ends)?)
         }
     };
     let at = Moment::of(engine);
     if let Some(exporter) = engine.get_mut::<IpfixExporter>() {
         exporter.set(at, settings);
     }
+    Ok(Output::none())
+}
+
+/// Where messages go, of a collector and an address of Linux.
+fn settings(args: &Args<'_>, (collector, source): (IpAddr, IpAddr)) -> Result<Settings, Refusal> {
+    Ok(Settings {
+        collector: SocketAddr::new(collector, args.or("port", PORT_DEFAULT)?),
+        source,
+        path_mtu: args.or("path-mtu", PATH_MTU_DEFAULT)?,
+        template_interval_s: args.or("template-interval", TEMPLATE_INTERVAL_DEFAULT_S)?,
+        format: match args.or("format", word(Format::Ipfix))? {
+            "netflow-v9" => Format::NetFlow9,
+            _ => Format::Ipfix,
+        },
+    })
+}
+
+fn further(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let (collector, source): (IpAddr, IpAddr) = (args.get("collector")?, args.get("source")?);
+    let wanted = settings(args, (collector, source))?;
+    let place = Place::Further(wanted.collector);
+    let at = Moment::of(engine);
+    let Some(exporter) = engine.get_mut::<IpfixExporter>() else { return Ok(Output::none()) };
+    let is_known = exporter.collectors().any(|(known, ..)| known == place);
+    if args.has("del") {
+        if !is_known {
+            let what = format!("there is no further collector {}", wanted.collector);
+            return Err(Refusal::new(what).remedy("`show ipfix exporter` lists them"));
+        }
+        exporter.set_at(at, place, None);
+        return Ok(Output::none());
+    }
+    check_ends(args, ("collector", collector), ("source", source))?;
+    let others = exporter.collectors().filter(|(place, ..)| *place != Place::First).count();
+    if !is_known && others + 1 >= COLLECTORS_MAX {
+        return Err(Refusal::new(format!("there are {others} further collectors already"))
+            .remedy("`ipfix collector … del` removes one"));
+    }
+    exporter.set_at(at, place, Some(wanted));
     Ok(Output::none())
 }
 
@@ -106,6 +164,7 @@ fn show(engine: &Engine) -> Output {
     let Some(exporter) = engine.get::<IpfixExporter>() else { return Output::none() };
     let (settings, counts) = (exporter.settings(), exporter.counts());
     let mut streams = Table::new([
+        Column::left("Collector"),
         Column::right("Domain"),
         Column::left("Source port").key("source_port"),
         Column::right("Templates"),
@@ -117,6 +176,7 @@ fn show(engine: &Engine) -> Output {
         let port = Some(state.stream.source_port).filter(|port| *port != 0);
         streams
             .row()
+            .cell(state.collector.map(|collector| collector.to_string()))
             .cell(state.stream.domain)
             .cell(Cell::optional(port, "any"))
             .cell(state.stream.templates.len() as u64)
@@ -140,25 +200,57 @@ fn show(engine: &Engine) -> Output {
         .field("Refused", datagrams.refused)
         .field("Buffer full", datagrams.full)
         .field("Errors", datagrams.errors)
+        .table("collectors", collectors(exporter))
         .table("streams", streams)
+}
+
+fn collectors(exporter: &IpfixExporter) -> Table {
+    let mut table = Table::new([
+        Column::left("Collector"),
+        Column::left("Source"),
+        Column::right("Path MTU bytes").key("path_mtu_bytes"),
+        Column::left("Format"),
+        Column::right("Records"),
+        Column::right("Records lost").key("records_lost"),
+        Column::right("Messages"),
+        Column::right("Refused"),
+    ])
+    .when_empty("no collectors (`set ipfix exporter`, `ipfix collector`)");
+    for (_, settings, counts) in exporter.collectors() {
+        table
+            .row()
+            .cell(settings.collector.to_string())
+            .cell(settings.source.to_string())
+            .cell(settings.path_mtu)
+            .cell(word(settings.format))
+            .cell(counts.records)
+            .cell(counts.records_lost)
+            .cell(counts.datagrams.sent)
+            .cell(counts.datagrams.refused);
+    }
+    table
 }
 
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    let Some(settings) = engine.get::<IpfixExporter>().and_then(IpfixExporter::settings) else {
-        return;
-    };
-    let Settings { collector, source, path_mtu, template_interval_s, format } = settings;
-    let option = |word: &str, value: u32, default: u32| match value == default {
-        true => String::new(),
-        false => format!(" {word} {value}"),
-    };
-    config.command(format_args!(
-        "set ipfix exporter collector {} src {source}{}{}{}{}",
-        collector.ip(),
-        option("port", collector.port().into(), PORT_DEFAULT.into()),
-        option("path-mtu", (*path_mtu).into(), PATH_MTU_DEFAULT.into()),
-        option("template-interval", *template_interval_s, TEMPLATE_INTERVAL_DEFAULT_S),
-        if *format == Format::Ipfix { "" } else { " format netflow-v9" },
-    ));
+    let Some(exporter) = engine.get::<IpfixExporter>() else { return };
+    for (place, settings, _) in exporter.collectors() {
+        let Settings { collector, source, path_mtu, template_interval_s, format } = settings;
+        let option = |word: &str, value: u32, default: u32| match value == default {
+            true => String::new(),
+            false => format!(" {word} {value}"),
+        };
+        let command = match place {
+            Place::First => "set ipfix exporter collector",
+            Place::Further(_) => "ipfix collector",
+        };
+        config.command(format_args!(
+            "{command} {} src {source}{}{}{}{}",
+            collector.ip(),
+            option("port", collector.port().into(), PORT_DEFAULT.into()),
+            option("path-mtu", (*path_mtu).into(), PATH_MTU_DEFAULT.into()),
+            option("template-interval", *template_interval_s, TEMPLATE_INTERVAL_DEFAULT_S),
+            if *format == Format::Ipfix { "" } else { " format netflow-v9" },
+        ));
+    }
 }

@@ -1,23 +1,24 @@
-//! The exporter: streams of messages to one collector over UDP.
+//! The exporter: streams of messages to some collectors over UDP, each of which gets all records.
 //!
-//! A stream is an observation domain with templates and a sequence number (RFC 7011 §3.1). Its
-//! socket is its transport session: another collector, or another socket, begins a new one.
+//! A stream is an observation domain with templates and, for each collector, a sequence number (RFC
+//! 7011 §3.1). Its socket is its transport session: another collector, or another socket, begins a
+//! new one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use quiver_core::clock::unix_ns;
 
-use crate::datagrams::{DatagramCounts, Datagrams};
-use crate::ipfix::message::{Fields, Format, Message};
+use crate::datagrams::DatagramCounts;
+use crate::ipfix::link::Link;
+use crate::ipfix::message::{Fields, Format};
 use crate::ipfix::template::Template;
 use crate::moment::Moment;
 
 /// A message that is not full is sent this long after its first record, nanoseconds.
 pub const FLUSH_NS: u64 = 500_000_000;
-/// Templates follow an ICMP error of the collector, which may be a new one, or a failure of their
-/// own, after so long, nanoseconds.
-const TEMPLATES_AGAIN_NS: u64 = 1_000_000_000;
+/// Collectors at most: each gets all records.
+pub const COLLECTORS_MAX: usize = 8;
 /// Headers of IPv4 and UDP, of IPv6 and UDP, bytes.
 const IP4_UDP_BYTES: u16 = 28;
 const IP6_UDP_BYTES: u16 = 48;
@@ -39,7 +40,7 @@ pub struct Settings {
 
 impl Settings {
     /// Bytes of a message at most.
-    fn message_bytes(&self) -> usize {
+    pub(super) fn message_bytes(&self) -> usize {
         let headers = if self.collector.is_ipv4() { IP4_UDP_BYTES } else { IP6_UDP_BYTES };
         usize::from(self.path_mtu.saturating_sub(headers))
     }
@@ -56,7 +57,7 @@ pub struct Stream {
     pub templates: &'static [Template],
 }
 
-/// What became of records.
+/// What became of records; each counts once for each collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportCounts {
     /// Data records in datagrams that Linux took.
@@ -69,30 +70,61 @@ pub struct ExportCounts {
     pub datagrams: DatagramCounts,
 }
 
-/// A stream to the collector.
-#[derive(Debug)]
-struct Link {
-    datagrams: Datagrams,
-    message: Message,
-    /// Data records (of NetFlow version 9, messages) before this message, modulo 2^32. Those that
-    /// could not be sent count, so that the collector sees that they are missing.
-    sequence: u32,
-    templates_due_ns: u64,
-    /// When the first record of the message was written.
-    since_ns: Option<u64>,
+impl ExportCounts {
+    fn add(&mut self, other: &ExportCounts) {
+        self.records += other.records;
+        self.records_lost += other.records_lost;
+        self.templates += other.templates;
+        let (own, other) = (&mut self.datagrams, &other.datagrams);
+        own.sent += other.sent;
+        own.sent_bytes += other.sent_bytes;
+        own.refused += other.refused;
+        own.full += other.full;
+        own.errors += other.errors;
+    }
 }
 
-#[derive(Debug)]
-struct Open {
-    stream: Stream,
-    link: Option<Link>,
+/// Which collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// That of `set ipfix exporter`.
+    First,
+    /// One more, by its address and port.
+    Further(SocketAddr),
 }
 
-/// A stream as it is shown.
+/// A collector: where its messages go, its streams by domain, and what became of its records.
+#[derive(Debug)]
+struct Collector {
+    settings: Settings,
+    links: BTreeMap<u32, Link>,
+    counts: ExportCounts,
+}
+
+impl Collector {
+    fn new(settings: Settings, streams: &BTreeMap<u32, Stream>) -> Collector {
+        let links = streams.iter().map(|(domain, stream)| (*domain, Link::new(&settings, stream)));
+        Collector { settings, links: links.collect(), counts: ExportCounts::default() }
+    }
+
+    /// Send what waits.
+    fn flush(&mut self, at: Moment, streams: &BTreeMap<u32, Stream>) {
+        let Collector { settings, links, counts } = self;
+        for (domain, link) in links {
+            if let Some(stream) = streams.get(domain) {
+                link.send(at, settings, stream, counts);
+            }
+        }
+    }
+}
+
+/// A stream to a collector as it is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamState<'e> {
     /// What it is.
     pub stream: &'e Stream,
+    /// Where it goes.
+    pub collector: Option<SocketAddr>,
     /// Its sequence number.
     pub sequence: u32,
     /// Why its last datagram was not sent.
@@ -104,69 +136,103 @@ pub struct StreamState<'e> {
 /// The exporter, kept in the engine.
 #[derive(Debug, Default)]
 pub struct IpfixExporter {
-    settings: Option<Settings>,
-    streams: BTreeMap<u32, Open>,
+    collectors: BTreeMap<Place, Collector>,
+    streams: BTreeMap<u32, Stream>,
+    /// Of records that had no collector, and of collectors that are gone.
     counts: ExportCounts,
 }
 
 impl IpfixExporter {
-    /// Where messages go; `None` without a collector.
+    /// Where messages go first; `None` without a collector there.
     pub fn settings(&self) -> Option<&Settings> {
-        self.settings.as_ref()
+        self.collectors.get(&Place::First).map(|collector| &collector.settings)
     }
 
-    /// What became of records since the start.
-    pub fn counts(&self) -> &ExportCounts {
-        &self.counts
+    /// All collectors, and what became of the records to each.
+    pub fn collectors(&self) -> impl Iterator<Item = (Place, &Settings, &ExportCounts)> {
+        self.collectors.iter().map(|(place, of)| (*place, &of.settings, &of.counts))
     }
 
-    /// The streams, by domain.
+    /// What became of records since the start, to all collectors.
+    pub fn counts(&self) -> ExportCounts {
+        let mut sum = self.counts;
+        self.collectors.values().for_each(|collector| sum.add(&collector.counts));
+        sum
+    }
+
+    /// The streams to each collector, by domain; without collectors, the streams.
     pub fn streams(&self) -> impl Iterator<Item = StreamState<'_>> {
-        self.streams.values().map(|open| StreamState {
-            stream: &open.stream,
-            sequence: open.link.as_ref().map_or(0, |link| link.sequence),
-            error: open.link.as_ref().and_then(|link| link.datagrams.error()),
-            error_word: open.link.as_ref().and_then(|link| link.datagrams.error_word()),
-        })
+        let sent = self.collectors.values().flat_map(|collector| {
+            let links = collector.links.iter();
+            links.filter_map(|(domain, link)| {
+                Some(StreamState {
+                    stream: self.streams.get(domain)?,
+                    collector: Some(collector.settings.collector),
+                    sequence: link.sequence,
+                    error: link.datagrams.error(),
+                    error_word: link.datagrams.error_word(),
+                })
+            })
+        });
+        let alone = self.streams.values().filter(|_| self.collectors.is_empty());
+        let alone = alone.map(|stream| StreamState {
+            stream,
+            collector: None,
+            sequence: 0,
+            error: None,
+            error_word: None,
+        });
+        sent.chain(alone)
     }
 
     /// Is there something to do on a turn?
     pub fn is_active(&self) -> bool {
-        self.settings.is_some() && !self.streams.is_empty()
+        !self.collectors.is_empty() && !self.streams.is_empty()
     }
 
-    /// Export to a collector, or to none. What waits goes to the one before.
+    /// Export to a first collector, or to none there.
     pub fn set(&mut self, at: Moment, settings: Option<Settings>) {
-        if settings == self.settings {
+        self.set_at(at, Place::First, settings);
+    }
+
+    /// Export to the collector of a place, or to none there. What waits goes to the one before.
+    pub fn set_at(&mut self, at: Moment, place: Place, settings: Option<Settings>) {
+        let before = self.collectors.get(&place).map(|collector| collector.settings);
+        if settings == before {
             return;
         }
-        self.flush(at);
-        self.settings = settings;
-        for open in self.streams.values_mut() {
-            open.link = settings.as_ref().map(|settings| Link::new(settings, &open.stream));
+        if let Some(mut collector) = self.collectors.remove(&place) {
+            collector.flush(at, &self.streams);
+            self.counts.add(&collector.counts);
+        }
+        if let Some(settings) = settings {
+            self.collectors.insert(place, Collector::new(settings, &self.streams));
         }
     }
 
     /// Open a stream, in the place of one of the same domain.
     pub fn open(&mut self, at: Moment, stream: Stream) {
-        if self.streams.get(&stream.domain).is_some_and(|open| open.stream == stream) {
+        if self.streams.get(&stream.domain) == Some(&stream) {
             return;
         }
         self.close(at, stream.domain);
-        let link = self.settings.as_ref().map(|settings| Link::new(settings, &stream));
-        self.streams.insert(stream.domain, Open { stream, link });
+        for Collector { settings, links, .. } in self.collectors.values_mut() {
+            links.insert(stream.domain, Link::new(settings, &stream));
+        }
+        self.streams.insert(stream.domain, stream);
     }
 
     /// Close the stream of a domain. What waits is sent.
     pub fn close(&mut self, at: Moment, domain: u32) {
-        if let Some(Open { stream, link: Some(mut link) }) = self.streams.remove(&domain)
-            && let Some(settings) = &self.settings
-        {
-            link.send(at, settings, &stream, &mut self.counts);
+        let Some(stream) = self.streams.remove(&domain) else { return };
+        for Collector { settings, links, counts } in self.collectors.values_mut() {
+            if let Some(mut link) = links.remove(&domain) {
+                link.send(at, settings, &stream, counts);
+            }
         }
     }
 
-    /// Export a record of a stream. Without a collector it is counted as lost.
+    /// Export a record of a stream to all collectors. Without any it is counted as lost.
     pub fn put(
         &mut self,
         at: Moment,
@@ -174,44 +240,33 @@ impl IpfixExporter {
         template: &Template,
         write: impl Fn(&mut Fields<'_>),
     ) {
-        let link = self.streams.get_mut(&domain);
-        let (Some(Open { stream, link: Some(link) }), Some(settings)) = (link, &self.settings)
-        else {
+        let stream = self.streams.get(&domain).filter(|_| !self.collectors.is_empty());
+        let Some(stream) = stream else {
             self.counts.records_lost += 1;
             return;
         };
-        let mut added = link.message.record(template, &write);
-        if added.is_err() {
-            link.send(at, settings, stream, &mut self.counts);
-            added = link.message.record(template, &write);
-        }
-        match added {
-            Ok(()) => {
-                link.since_ns.get_or_insert(at.now_ns);
+        for Collector { settings, links, counts } in self.collectors.values_mut() {
+            if let Some(link) = links.get_mut(&domain) {
+                link.put(at, (settings, stream), template, &write, counts);
             }
-            Err(_) => self.counts.records_lost += 1,
         }
     }
 
     /// Send what has waited for [`FLUSH_NS`], and templates that are due.
     pub fn turn(&mut self, at: Moment) {
-        let Some(settings) = &self.settings else { return };
-        for Open { stream, link } in self.streams.values_mut() {
-            let Some(link) = link else { continue };
-            if link.since_ns.is_some_and(|since| at.now_ns.saturating_sub(since) >= FLUSH_NS) {
-                link.send(at, settings, stream, &mut self.counts);
+        for Collector { settings, links, counts } in self.collectors.values_mut() {
+            for (domain, link) in links {
+                if let Some(stream) = self.streams.get(domain) {
+                    link.turn(at, settings, stream, counts);
+                }
             }
-            link.send_templates(at, settings, stream, &mut self.counts);
         }
     }
 
     /// Send what waits.
     pub fn flush(&mut self, at: Moment) {
-        let Some(settings) = &self.settings else { return };
-        for Open { stream, link } in self.streams.values_mut() {
-            if let Some(link) = link {
-                link.send(at, settings, stream, &mut self.counts);
-            }
+        for collector in self.collectors.values_mut() {
+            collector.flush(at, &self.streams);
         }
     }
 }
@@ -221,87 +276,5 @@ impl Drop for IpfixExporter {
     fn drop(&mut self) {
         // The router's clock is gone; no templates are due at its beginning.
         self.flush(Moment { now_ns: 0, unix_ns: unix_ns() });
-    }
-}
-
-impl Link {
-    fn new(settings: &Settings, stream: &Stream) -> Link {
-        let source = SocketAddr::new(settings.source, stream.source_port);
-        Link {
-            datagrams: Datagrams::new(source, settings.collector),
-            message: Message::new(settings.format, settings.message_bytes()),
-            sequence: 0,
-            templates_due_ns: 0,
-            since_ns: None,
-        }
-    }
-
-    /// Send the message, behind templates that are due.
-    fn send(
-        &mut self,
-        at: Moment,
-        settings: &Settings,
-        stream: &Stream,
-        counts: &mut ExportCounts,
-    ) {
-        self.since_ns = None;
-        if self.message.is_empty() {
-            return;
-        }
-        self.send_templates(at, settings, stream, counts);
-        let (records, refused) = (self.message.records(), counts.datagrams.refused);
-        let bytes = self.message.finish(at, self.sequence, stream.domain);
-        let is_sent = self.datagrams.send(at.now_ns, bytes, &mut counts.datagrams);
-        match is_sent {
-            true => counts.records += u64::from(records),
-            false => counts.records_lost += u64::from(records),
-        }
-        if counts.datagrams.refused != refused {
-            // The collector that comes back knows no templates.
-            self.templates_due_ns = self.templates_due_ns.min(at.now_ns + TEMPLATES_AGAIN_NS);
-        }
-        self.sequence = self.sequence.wrapping_add(settings.format.sequence_step(records));
-        self.message.clear();
-    }
-
-    /// Send all templates when it is time to, in as few messages as they fit in. They count in no
-    /// sequence number (RFC 7011 §3.1).
-    fn send_templates(
-        &mut self,
-        at: Moment,
-        settings: &Settings,
-        stream: &Stream,
-        counts: &mut ExportCounts,
-    ) {
-        if at.now_ns < self.templates_due_ns {
-            return;
-        }
-        let mut message = Message::new(settings.format, settings.message_bytes());
-        let (mut in_message, mut are_sent) = (0, true);
-        let mut send = |message: &mut Message, templates: u64| {
-            let bytes = message.finish(at, self.sequence, stream.domain);
-            self.sequence = self.sequence.wrapping_add(settings.format.sequence_step(0));
-            let is_sent = self.datagrams.send(at.now_ns, bytes, &mut counts.datagrams);
-            counts.templates += if is_sent { templates } else { 0 };
-            message.clear();
-            is_sent
-        };
-        for template in stream.templates {
-            if message.template(template).is_err() {
-                are_sent &= send(&mut message, in_message);
-                in_message = 0;
-                // The least path MTU has place for each template.
-                let _ = message.template(template);
-            }
-            in_message += 1;
-        }
-        if !message.is_empty() {
-            are_sent &= send(&mut message, in_message);
-        }
-        let wait_ns = match are_sent {
-            true => u64::from(settings.template_interval_s) * 1_000_000_000,
-            false => TEMPLATES_AGAIN_NS,
-        };
-        self.templates_due_ns = at.now_ns + wait_ns;
     }
 }

@@ -2,5 +2,6 @@
 
 pub mod elements;
 pub mod exporter;
+mod link;
 pub mod message;
 pub mod template;
