@@ -61,7 +61,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/encap") || starts("engine/metrics") => 5,
         () if starts("engine/bindings") || starts("engine/access-lists") => 5,
         () if starts("engine/export") => 6,
-        () if starts("engine/nat-log") => 7,
+        () if starts("engine/nat-log") || starts("engine/standby-sessions") => 7,
         () if starts("features") || starts("drivers") => 8,
         () if starts("fused") => 9,
         () if starts("testkit") => 10,

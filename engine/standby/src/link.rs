@@ -42,6 +42,8 @@ pub struct Counts {
     pub records_received: u64,
     /// Datagrams that are not of this protocol, or that are cut.
     pub malformed: u64,
+    /// Datagrams of a peer whose software has another version of this protocol.
+    pub other_version: u64,
     /// Datagrams with a code of another key.
     pub unauthentic: u64,
     /// Datagrams that were sent before a start, that have come already, or that are our own.
@@ -107,6 +109,8 @@ pub struct Link {
     hello_sent_ns: Option<u64>,
     is_ack_due: bool,
     echo_ns: u64,
+    /// When a datagram of another version came.
+    other_version_ns: Option<u64>,
     counts: Counts,
     /// Datagrams of the last poll, for reuse.
     spare: Vec<u8>,
@@ -134,6 +138,7 @@ impl Link {
             hello_sent_ns: None,
             is_ack_due: false,
             echo_ns: 0,
+            other_version_ns: None,
             counts: Counts::default(),
             spare: Vec::new(),
         }
@@ -142,6 +147,11 @@ impl Link {
     /// How it stands.
     pub fn state(&self) -> State {
         self.state
+    }
+
+    /// Is the peer there with another version of this protocol?
+    pub fn hears_other_version(&self) -> bool {
+        self.other_version_ns.is_some()
     }
 
     /// When that began, nanoseconds; 0 when it never changed.
@@ -221,6 +231,10 @@ impl Link {
             Ok(read) => read,
             Err(Fault::Malformed) => return self.counts.malformed += 1,
             Err(Fault::Unauthentic) => return self.counts.unauthentic += 1,
+            Err(Fault::OtherVersion) => {
+                self.other_version_ns = Some(now_ns);
+                return self.counts.other_version += 1;
+            }
         };
         let is_taken = match body {
             Body::Hello { .. } if header.to != self.own => self.meet(now_ns, header),
@@ -347,6 +361,8 @@ impl Link {
         if is_silent {
             self.lose_peer(now_ns);
         }
+        let is_old = |at_ns: &u64| now_ns.saturating_sub(*at_ns) >= DEAD_NS;
+        self.other_version_ns = self.other_version_ns.filter(|at_ns| !is_old(at_ns));
         let mut spare = std::mem::take(&mut self.spare);
         if now_ns >= self.hello_due_ns {
             self.hello_due_ns = now_ns + HELLO_NS;

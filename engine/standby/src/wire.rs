@@ -1,7 +1,7 @@
 //! Datagrams. All numbers are big-endian.
 //!
 //! ```text
-//! 0   "QST" and the version, 1          4 bytes
+//! 0   "QST" and the version, 2          4 bytes
 //! 4   kind: 1 hello, 2 ack, 3 data      1
 //! 5   zero                              3
 //! 8   incarnation of the sender         8
@@ -29,8 +29,11 @@ pub const GREETING_BYTES: usize = 32;
 pub const DATA_HEAD_BYTES: usize = 12;
 /// Bytes of a record in front of its content.
 pub const RECORD_HEAD_BYTES: usize = 2;
-/// "QST" and the version.
-const MAGIC: [u8; 4] = *b"QST\x01";
+/// What every datagram begins with, and the version behind it.
+const MAGIC: [u8; 3] = *b"QST";
+/// The version that is written, and the only one that is read: records of another one say something
+/// else.
+pub const VERSION: u8 = 2;
 
 /// The secret that both routers share.
 pub struct Key(hmac::Key);
@@ -62,10 +65,12 @@ pub fn greeting(of: &[u8]) -> Greeting {
 /// Why a datagram is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Too short, of another protocol or version, or a body that does not fit its kind.
+    /// Too short, of another protocol, or a body that does not fit its kind.
     Malformed,
     /// The authentication code is not that of the key.
     Unauthentic,
+    /// Of this protocol, but of another version.
+    OtherVersion,
 }
 
 /// What stands in front of the body.
@@ -152,6 +157,7 @@ impl Body<'_> {
 pub fn write(key: &Key, header: Header, body: &Body<'_>, out: &mut Vec<u8>) {
     out.clear();
     out.extend(MAGIC);
+    out.push(VERSION);
     out.extend([body.kind(), 0, 0, 0]);
     for word in [header.from, header.to, header.number] {
         out.extend(word.to_be_bytes());
@@ -168,10 +174,15 @@ pub fn write(key: &Key, header: Header, body: &Body<'_>, out: &mut Vec<u8>) {
 pub fn read<'d>(key: &Key, datagram: &'d [u8]) -> Result<(Header, Body<'d>), Fault> {
     let (signed, code) = datagram.split_last_chunk::<MAC_BYTES>().ok_or(Fault::Malformed)?;
     let mut fields = Fields(signed);
-    if fields.take::<4>()? != MAGIC {
+    if fields.take::<3>()? != MAGIC {
         return Err(Fault::Malformed);
     }
+    let [version] = fields.take()?;
     hmac::verify(&key.0, signed, code).map_err(|_| Fault::Unauthentic)?;
+    // Only a host with the key says so: a stranger cannot pretend it.
+    if version != VERSION {
+        return Err(Fault::OtherVersion);
+    }
     let [kind, ..] = fields.take::<4>()?;
     let header = Header { from: fields.u64()?, to: fields.u64()?, number: fields.u64()? };
     let body = match kind {

@@ -123,3 +123,27 @@ fn a_router_does_not_meet_itself() {
     assert_eq!(a.peers, 0);
     assert!(a.link.counts().replayed > 2);
 }
+
+/// A peer with other software is not taken for a stranger, and its records are not read.
+#[test]
+fn another_version_is_counted_and_said() {
+    let (mut a, mut b, mut now_ns) = met();
+    b.poll(now_ns + 600_000_000);
+    let mut other = b.sent.pop().expect("a hello");
+    other.truncate(other.len() - wire::MAC_BYTES);
+    other[3] = wire::VERSION + 1;
+    let mut unsigned = other.clone();
+    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, SECRET);
+    other.extend(aws_lc_rs::hmac::sign(&key, &other).as_ref());
+    a.link.receive(now_ns, &other);
+    assert_eq!((a.link.counts().other_version, a.link.hears_other_version()), (1, true));
+    // Who has no key cannot pretend it.
+    unsigned.extend([0; wire::MAC_BYTES]);
+    a.link.receive(now_ns, &unsigned);
+    assert_eq!(a.link.counts().other_version, 1);
+    assert!(a.is_up());
+    // It is forgotten when nothing more comes.
+    now_ns += 6_000_000_000;
+    a.poll(now_ns);
+    assert!(!a.link.hears_other_version());
+}
