@@ -15,7 +15,7 @@ use quiver_control::{Registry, order};
 
 pub use crate::deterministic::{Deterministic, note_deterministic};
 pub use crate::record::{Detail, Event, NatRecord};
-pub use crate::recorder::{Inside64, Log};
+pub use crate::recorder::{Host, Inside64, Log};
 pub use crate::state::{drain, is_on, open};
 
 /// Register commands and the log. `quiver_export` must be registered, too.

@@ -150,7 +150,7 @@ pub struct NatRecord {
     /// The remote end as it is outside.
     pub remote: End,
     /// The host inside and the remote address that it names, where they are of IPv6; the ports are
-    /// those of the ends.
+    /// those of the ends. Of a host behind a softwire, the address of its B4 and 0.
     pub ip6: [[u8; 16]; 2],
     /// Small number of the host's table.
     pub table: u32,
@@ -160,6 +160,8 @@ pub struct NatRecord {
     pub event: Event,
     /// The protocol behind the IP header.
     pub protocol: u8,
+    /// Is the host inside behind a softwire (RFC 6333), whose B4 the record names?
+    pub has_b4: bool,
 }
 
 impl NatRecord {
@@ -177,6 +179,18 @@ impl NatRecord {
             value: 0,
             event,
             protocol: 0,
+            has_b4: false,
+        }
+    }
+
+    /// The same of a host behind this B4, whose packets have no table of IPv4.
+    #[must_use]
+    pub(crate) fn behind(self, b4: Option<u128>) -> NatRecord {
+        match b4 {
+            Some(b4) => {
+                NatRecord { ip6: [b4.to_be_bytes(), [0; 16]], table: 0, has_b4: true, ..self }
+            }
+            None => self,
         }
     }
 }

@@ -37,6 +37,24 @@ pub struct Inside64 {
     pub table: u32,
 }
 
+/// A subscriber inside, or all hosts of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Small number of its table.
+    pub table: u32,
+    /// Its address; 0 for all hosts of the table.
+    pub address: u32,
+    /// The B4 of the softwire that it is behind (RFC 6333), if it is behind one.
+    pub b4: Option<u128>,
+}
+
+impl From<(u32, u32)> for Host {
+    /// Of a table and an address, behind no softwire.
+    fn from((table, address): (u32, u32)) -> Host {
+        Host { table, address, b4: None }
+    }
+}
+
 /// Writes records while they are logged. Nothing waits, and nothing is allocated.
 pub struct Log {
     recorder: Option<Recorder<NatRecord>>,
@@ -71,13 +89,14 @@ impl Log {
         }
     }
 
-    /// A session begins or ends: its packets from inside, and those from outside.
+    /// A session begins or ends: its packets from inside, which come by the softwire of a B4 or by
+    /// none, and those from outside.
     #[inline]
-    pub fn session(&mut self, event: Event, inside: Flow, outside: Flow) {
+    pub fn session(&mut self, event: Event, inside: Flow, outside: Flow, b4: Option<u128>) {
         if self.is_logged(Detail::Sessions) {
             // An identifier of ICMP is no port of the remote host.
             let remote = |end: End| if inside.is_icmp() { End { port: 0, ..end } } else { end };
-            self.write(NatRecord {
+            let record = NatRecord {
                 inside: inside.source,
                 external: outside.destination,
                 remote_inside: remote(inside.destination),
@@ -85,21 +104,23 @@ impl Log {
                 table: inside.table,
                 protocol: inside.protocol.0,
                 ..NatRecord::new(self.now_ns, event)
-            });
+            };
+            self.write(record.behind(b4));
         }
     }
 
-    /// An endpoint-independent mapping begins or ends.
+    /// An endpoint-independent mapping begins or ends, of a host behind a B4 or behind none.
     #[inline]
-    pub fn mapping(&mut self, event: Event, inside: Flow, external: End) {
+    pub fn mapping(&mut self, event: Event, inside: Flow, external: End, b4: Option<u128>) {
         if self.is_logged(Detail::Mappings) {
-            self.write(NatRecord {
+            let record = NatRecord {
                 inside: inside.source,
                 external,
                 table: inside.table,
                 protocol: inside.protocol.0,
                 ..NatRecord::new(self.now_ns, event)
-            });
+            };
+            self.write(record.behind(b4));
         }
     }
 
@@ -151,18 +172,20 @@ impl Log {
     pub fn block(
         &mut self,
         event: Event,
-        (table, address): (u32, u32),
+        host: impl Into<Host>,
         external: u32,
         (first, last): (u16, u16),
     ) {
         if self.is_logged(Detail::Blocks) {
-            self.write(NatRecord {
+            let Host { table, address, b4 } = host.into();
+            let record = NatRecord {
                 inside: End { address, port: 0 },
                 external: End { address: external, port: first },
                 table,
                 value: last.into(),
                 ..NatRecord::new(self.now_ns, event)
-            });
+            };
+            self.write(record.behind(b4));
         }
     }
 
@@ -176,15 +199,16 @@ impl Log {
         });
     }
 
-    /// A limit is reached: of the subscriber with this table and address, which is 0 for all hosts
-    /// of the table.
-    pub fn quota(&mut self, event: Event, (table, address): (u32, u32), limit: u32) {
-        self.notice(NatRecord {
+    /// A limit is reached: of a subscriber, or of all hosts of a table.
+    pub fn quota(&mut self, event: Event, host: impl Into<Host>, limit: u32) {
+        let Host { table, address, b4 } = host.into();
+        let record = NatRecord {
             inside: End { address, port: 0 },
             table,
             value: limit,
             ..NatRecord::new(self.now_ns, event)
-        });
+        };
+        self.notice(record.behind(b4));
     }
 
     /// Write what may happen with every packet: the same once in [`NOTICE_REPEAT_S`], and
@@ -246,8 +270,8 @@ mod tests {
         for (detail, expected) in [(0, 0), (1, 2), (2, 3), (3, 4)] {
             let (mut log, mut records) = log(detail, 16);
             let udp = flow(IpProtocol::UDP);
-            log.session(Event::SessionCreate, udp, udp.reversed());
-            log.mapping(Event::MappingCreate, udp, End::default());
+            log.session(Event::SessionCreate, udp, udp.reversed(), None);
+            log.mapping(Event::MappingCreate, udp, End::default(), None);
             log.block(Event::BlockAllocate, (0, 1), 2, (1024, 1087));
             log.exhausted(7, 17);
             assert_eq!(taken(&mut records).len(), expected);
@@ -259,10 +283,29 @@ mod tests {
     fn an_icmp_session_has_no_remote_port() {
         let (mut log, mut records) = log(3, 16);
         let icmp = flow(IpProtocol::ICMP);
-        log.session(Event::SessionCreate, icmp, icmp.reversed());
+        log.session(Event::SessionCreate, icmp, icmp.reversed(), None);
         let record = taken(&mut records)[0];
         assert_eq!((record.inside.port, record.external.port), (2, 2));
         assert_eq!((record.remote_inside.port, record.remote.port), (0, 0));
+    }
+
+    /// RFC 6333 §6.6: the address of the B4 tells hosts with the same address apart.
+    #[test]
+    fn records_of_a_host_behind_a_softwire_name_its_b4() {
+        let (mut log, mut records) = log(3, 16);
+        let udp = flow(IpProtocol::UDP);
+        let host = Host { table: udp.table, address: 1, b4: Some(77) };
+        log.session(Event::SessionCreate, udp, udp.reversed(), Some(77));
+        log.mapping(Event::MappingCreate, udp, End::default(), Some(77));
+        log.block(Event::BlockAllocate, host, 2, (1024, 1087));
+        log.quota(Event::SubscriberQuota, host, 5);
+        log.quota(Event::SubscriberQuota, Host { b4: Some(78), ..host }, 5);
+        let taken = taken(&mut records);
+        let b4s: Vec<u128> =
+            taken.iter().map(|record| u128::from_be_bytes(record.ip6[0])).collect();
+        assert_eq!(b4s, [77, 77, 77, 77, 78]);
+        assert!(taken.iter().all(|record| record.has_b4 && record.table == 0));
+        assert_eq!(taken[0].inside, End { address: 1, port: 2 });
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn export(engine: &mut Engine, max: usize) -> bool {
                 let more = records.take(max, |record| {
                     let (vrf, unix_ns) = (vrf(&record), at.unix_ns_at(record.at_ns));
                     if let Some(ipfix) = ipfix.filter(|own| own.detail >= record.event.detail()) {
-                        exporter.put(at, ipfix.domain, templates::of(record.event), |fields| {
+                        exporter.put(at, ipfix.domain, templates::of(&record), |fields| {
                             templates::write(&record, unix_ns, vrf, fields);
                         });
                     }

@@ -50,6 +50,9 @@ pub(crate) fn write(record: &NatRecord, vrf: u32, element: &mut Element<'_>) {
     let NatRecord { value, event, protocol, .. } = record;
     let inside_address = |element: &mut Element<'_>| {
         element.param("IVRF", vrf);
+        if record.has_b4 {
+            element.param("SV6ENC", Ipv6Addr::from(ip6[0]));
+        }
         if event.is_of_ip6() {
             element.param("IATYP", "IPv6");
             element.param("ISADDR", Ipv6Addr::from(ip6[0]));

@@ -140,6 +140,70 @@ const SUBSCRIBER_QUOTA_64: Template = Template::new(
     ],
 );
 
+/// Sessions of hosts behind a B4: its address is the source of IPv6, behind that of the host, so that
+/// a collector that keeps one source alone keeps the B4. The natEvents are those of NAT44, which an
+/// AFTR does (RFC 6333 §6.6).
+const SESSION_B4: Template = Template::new(
+    269,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        SOURCE_IP6,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+        DESTINATION_IP4,
+        POST_NAT_DESTINATION_IP4,
+        DESTINATION_PORT,
+        POST_NAPT_DESTINATION_PORT,
+    ],
+);
+/// Mappings of such hosts.
+const MAPPING_B4: Template = Template::new(
+    270,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        SOURCE_IP6,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+    ],
+);
+/// Port blocks of a B4.
+const BLOCK_B4: Template = Template::new(
+    271,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        SOURCE_IP6,
+        POST_NAT_SOURCE_IP4,
+        PORT_RANGE_START,
+        PORT_RANGE_END,
+    ],
+);
+/// Quota exceeded: what a B4 may have.
+const SUBSCRIBER_QUOTA_B4: Template = Template::new(
+    272,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        NAT_QUOTA_EVENT,
+        ENTRIES_OF_USER_MAX,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        SOURCE_IP6,
+    ],
+);
+
 /// All of them.
 pub(crate) const ALL: &[Template] = &[
     SESSION,
@@ -155,6 +219,10 @@ pub(crate) const ALL: &[Template] = &[
     SESSION_64,
     MAPPING_64,
     SUBSCRIBER_QUOTA_64,
+    SESSION_B4,
+    MAPPING_B4,
+    BLOCK_B4,
+    SUBSCRIBER_QUOTA_B4,
 ];
 
 /// natQuotaExceededEvent of the IANA registry (RFC 8158 §4).
@@ -166,9 +234,13 @@ fn quota(event: Event) -> u32 {
     }
 }
 
-/// The template of an event's records.
-pub(crate) fn of(event: Event) -> &'static Template {
-    match event {
+/// The template of a record.
+pub(crate) fn of(record: &NatRecord) -> &'static Template {
+    match record.event {
+        Event::SessionCreate | Event::SessionDelete if record.has_b4 => &SESSION_B4,
+        Event::MappingCreate | Event::MappingDelete if record.has_b4 => &MAPPING_B4,
+        Event::BlockAllocate | Event::BlockRelease if record.has_b4 => &BLOCK_B4,
+        Event::SubscriberQuota if record.has_b4 => &SUBSCRIBER_QUOTA_B4,
         Event::SessionCreate | Event::SessionDelete => &SESSION,
         Event::MappingCreate | Event::MappingDelete => &MAPPING,
         Event::BlockAllocate | Event::BlockRelease => &BLOCK,
@@ -189,6 +261,14 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
     let ip4 = |fields: &mut Fields<'_>, address: u32| fields.ip4(Ipv4Addr::from(address));
     let NatRecord { inside, external, remote_inside, remote, ip6, .. } = record;
     let NatRecord { value, event, protocol, .. } = record;
+    let host = |fields: &mut Fields<'_>| {
+        if !event.is_of_ip6() {
+            ip4(fields, inside.address);
+        }
+        if record.has_b4 || event.is_of_ip6() {
+            fields.ip6(Ipv6Addr::from(ip6[0]));
+        }
+    };
     fields.u64(unix_ns / 1_000_000);
     fields.u8(event.nat_event());
     match event {
@@ -202,10 +282,7 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
         | Event::MappingDelete64 => {
             fields.u8(*protocol);
             fields.u32(vrf);
-            match event.is_of_ip6() {
-                true => fields.ip6(Ipv6Addr::from(ip6[0])),
-                false => ip4(fields, inside.address),
-            }
+            host(fields);
             ip4(fields, external.address);
             fields.u16(inside.port);
             fields.u16(external.port);
@@ -221,7 +298,7 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
         }
         Event::BlockAllocate | Event::BlockRelease => {
             fields.u32(vrf);
-            ip4(fields, inside.address);
+            host(fields);
             ip4(fields, external.address);
             fields.u16(external.port);
             fields.u16(*value as u16);
@@ -241,11 +318,8 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
             if *event != Event::MappingQuota {
                 fields.u32(vrf);
             }
-            if *event == Event::SubscriberQuota {
-                ip4(fields, inside.address);
-            }
-            if *event == Event::SubscriberQuota64 {
-                fields.ip6(Ipv6Addr::from(ip6[0]));
+            if matches!(event, Event::SubscriberQuota | Event::SubscriberQuota64) {
+                host(fields);
             }
         }
     }
@@ -260,11 +334,14 @@ mod tests {
     /// In a debug build a message panics when fields and template differ in length.
     #[test]
     fn every_event_fills_its_template() {
-        for event in Event::ALL {
-            let template = of(event);
+        for (event, b4) in
+            Event::ALL.into_iter().flat_map(|event| [(event, None), (event, Some(9))])
+        {
+            let record = NatRecord::new(0, event);
+            let record = if event.is_of_ip6() { record } else { record.behind(b4) };
+            let template = of(&record);
             assert!(ALL.contains(template));
             let mut message = Message::new(Format::Ipfix, 512);
-            let record = NatRecord::new(0, event);
             let added = message.record(template, |fields| write(&record, 0, 0, fields));
             assert_eq!(added, Ok(()), "{event:?}");
         }

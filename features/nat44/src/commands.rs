@@ -393,7 +393,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     crate::mapping_commands::write(engine, nat, config);
     crate::provider_commands::write(nat, config);
     crate::softwires::commands::write(nat, config);
-    crate::standby::commands::write(engine, config);
+    quiver_standby_sessions::write_config::<Nat44>(engine, config);
     if nat.forwarding {
         config.command(format_args!("nat44 forwarding enable"));
     }

@@ -1,32 +1,39 @@
 //! What is configured, on the control thread.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `config/enabling.rs` | memory taken and given back |
+//! | `config/pool.rs` | addresses of the pool |
+//! | `config/publishing.rs` | what workers read, and routes that follow |
+
+mod enabling;
+mod pool;
+mod publishing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId, WorkerId};
-use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
+use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::ip::InterfaceAddresses;
-use quiver_tables::exact::{Limits, Seed};
-use quiver_tables::prefix::IpPrefix;
-use quiver_wire::ip4::address::is_unicast;
 
-use crate::alg::Algs;
-use crate::alg::expected::{self, Expected};
-use crate::mappings::{self, Balanced, External, Identity, Local, MappingName, MappingOptions};
+pub(crate) use self::enabling::{disable, enable};
+pub(crate) use self::pool::{
+    add_addresses, check_range, end_of_addresses, remove_addresses, set_pool_interface,
+    set_twice_addresses,
+};
+pub(crate) use self::publishing::{look, publish};
+use crate::mappings::{Balanced, External, Identity, Local, MappingName, MappingOptions};
 use crate::node::SLOW_PATH;
-use crate::owned::Owner;
 use crate::owner::{OWNER, SlowPath};
-use crate::provider::{self, Settings};
+use crate::provider::Settings;
 use crate::session::{Session, Writer};
 use crate::sides;
 use crate::softwires::config::Dslite;
-use crate::softwires::{self, SOFTWIRE};
-use crate::tables::{PoolAddress, Rules, Shared, Sides};
+use crate::tables::{Shared, Sides};
 
 /// Sessions that may be enabled; address space is reserved for so many.
 pub(crate) const SESSIONS_MAX: usize = 1 << 24;
@@ -38,11 +45,6 @@ pub(crate) const POOL_ADDRESSES_MAX: usize = 4_096;
 pub(crate) const PLACES_PER_CALL: u32 = 4_096;
 /// Who needs virtual reassembly, and who holds tables.
 pub(crate) const WHO: &str = "nat44";
-const LIMITS: Limits = Limits {
-    what: "NAT44 session table",
-    entries_max: SESSIONS_MAX,
-    remedy: "enable fewer sessions",
-};
 
 /// What `nat44 plugin enable` said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +107,7 @@ pub(crate) fn ranges_of<K: PartialEq>(
     ranges
 }
 
-fn disabled() -> Refusal {
+pub(crate) fn disabled() -> Refusal {
     Refusal::new("NAT44 is not enabled").remedy("nat44 plugin enable sessions 64512")
 }
 
@@ -179,122 +181,6 @@ pub(crate) fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal>
     engine.node_id(SLOW_PATH).ok_or_else(|| Refusal::new("the NAT44 nodes are not built in"))
 }
 
-/// Take memory for so many sessions, and let the owner have them.
-pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal> {
-    let node = slow_path(engine)?;
-    table_index(engine, wanted.inside_vrf)?;
-    table_index(engine, wanted.outside_vrf)?;
-    engine.with(|engine, nat: &mut Nat44| {
-        if let Some(enabled) = nat.enabled {
-            if enabled == wanted {
-                return Ok(());
-            }
-            return Err(Refusal::new(format!(
-                "NAT44 is enabled for {} sessions already",
-                enabled.sessions
-            ))
-            .remedy("nat44 plugin disable"));
-        }
-        let expected = expected::take_writer(engine, nat)?;
-        let mut writer = match nat.writer.take() {
-            Some(writer) => writer,
-            None if nat.shared.table().is_some() => {
-                return Err(Refusal::new("the worker that has the sessions did not answer")
-                    .remedy("restart the router"));
-            }
-            None => {
-                let writer = Writer::new(engine.epochs(), LIMITS, Seed::random());
-                let writer = writer.map_err(|error| Refusal::new(error.to_string()))?;
-                nat.shared.set_table(writer.table(), writer.objects().clone());
-                writer
-            }
-        };
-        if let Err(error) = writer.enable(wanted.sessions) {
-            writer.disable();
-            nat.writer = Some(writer);
-            nat.expected_writer = Some(expected);
-            return Err(Refusal::new(error.to_string()).remedy("enable fewer sessions"));
-        }
-        let algs = Algs::new(Expected::new(expected));
-        if nat.shared.expected().is_none() {
-            nat.shared.set_expected(algs.expected.read());
-        }
-        let (seed, log) = (RandomState::new().hash_one(1), quiver_nat_log::open(engine));
-        let mut owner = Some(Box::new(Owner::new(writer, algs, seed, log)));
-        let given = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.owner = owner.take());
-        });
-        given.map_err(|error| Refusal::new(error.to_string()))?;
-        nat.enabled = Some(wanted);
-        hold(engine, wanted.inside_vrf, true);
-        hold(engine, wanted.outside_vrf, true);
-        publish(engine, nat);
-        Ok(())
-    })
-}
-
-/// End all sessions, forget the configuration and give the memory back.
-pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
-    let node = slow_path(engine)?;
-    with_enabled(engine, |_, _| Ok(()))?;
-    crate::standby::forget(engine)?;
-    with_enabled(engine, |engine, nat| {
-        let all: Vec<_> = nat.sides.keys().copied().collect();
-        for id in all {
-            sides::set(engine, nat, id, Sides::default())?;
-        }
-        softwires::config::forget(engine, nat)?;
-        if quiver_nat_log::is_on(engine) {
-            // Packets that came before make sessions until every worker has ended its pass.
-            wait_for_workers(engine)?;
-            end_sessions(engine, |_| true)?;
-            provider::end_bindings(engine, |_| true)?;
-        }
-        let taken = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.owner.take()).flatten()
-        });
-        let owner = taken.map_err(|error| Refusal::new(error.to_string()))?;
-        // Every worker has ended the pass in which it may have seen the features.
-        wait_for_workers(engine)?;
-        let enabled = nat.enabled()?;
-        if let Some(owner) = owner {
-            let Owner { mut writer, bindings, mut algs, .. } = *owner;
-            writer.disable();
-            nat.shared.note_sessions(&writer);
-            nat.shared.most_sessions.store(0, Ordering::Relaxed);
-            nat.writer = Some(writer);
-            algs.expected.writer.disable();
-            nat.expected_writer = Some(algs.expected.writer);
-            if let Some(mut bindings) = bindings {
-                bindings.clear();
-                nat.shared.note_bindings(&bindings);
-                nat.binding_writer = Some(bindings.writer);
-            }
-        }
-        nat.has_bindings = false;
-        let vrfs = nat.pool.values().flatten().copied();
-        let vrfs: Vec<_> = vrfs
-            .chain(mappings::vrfs(nat))
-            .chain(provider::vrfs(nat))
-            .chain([enabled.inside_vrf, enabled.outside_vrf])
-            .collect();
-        vrfs.into_iter().for_each(|vrf| hold(engine, vrf, false));
-        nat.pool.clear();
-        nat.pool_interfaces.clear();
-        nat.mappings.clear();
-        nat.twice_pool.clear();
-        nat.balanced.clear();
-        nat.identities.clear();
-        nat.excluded.clear();
-        nat.vrf_tables.clear();
-        nat.settings = Settings::default();
-        nat.forwarding = false;
-        publish(engine, nat);
-        nat.enabled = None;
-        Ok(())
-    })
-}
-
 /// Wait until every worker has ended the pass that it is in.
 pub(crate) fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
     for worker in 0..engine.worker_count() {
@@ -310,238 +196,6 @@ pub(crate) fn address_of(engine: &Engine, id: InterfaceId) -> Option<Ipv4Addr> {
     (calls.of)(engine, id).into_iter().find_map(|(address, _)| match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
-    })
-}
-
-/// All addresses that interfaces have.
-fn own_addresses(engine: &Engine) -> BTreeSet<Ipv4Addr> {
-    let Some(calls) = engine.get::<InterfaceAddresses>() else { return BTreeSet::new() };
-    let all = engine.all_interfaces().flat_map(|interface| (calls.of)(engine, interface.id));
-    all.filter_map(|(address, _)| match address {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    })
-    .collect()
-}
-
-/// Give workers what is configured now, and make external addresses the router's own.
-pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat44) {
-    let Some(Enabled { inside_vrf, outside_vrf, .. }) = nat.enabled else { return };
-    let own = own_addresses(engine);
-    let table = |id: u32| table_index(engine, id).unwrap_or(0);
-    let (inside_table, outside_table) = (table(inside_vrf), table(outside_vrf));
-    let mut rules =
-        Rules { forwarding: nat.forwarding, inside_table, outside_table, ..Rules::default() };
-    let given = nat.pool.iter().map(|(address, tenant)| (*address, tenant.map(table)));
-    let of_interfaces = nat.pool_interfaces.iter().filter_map(|id| address_of(engine, *id));
-    let of_b4s = nat.dslite.pool.iter().map(|address| (*address, Some(SOFTWIRE)));
-    let given = given.chain(of_b4s);
-    for (address, tenant) in given.chain(of_interfaces.map(|address| (address, None))) {
-        rules.pool.push(PoolAddress { address: address.into(), tenant });
-        rules.external.insert(address.into(), own.contains(&address));
-    }
-    mappings::fill(engine, nat, &mut rules, &|address| own.contains(&address));
-    rules.twice_pool = nat.twice_pool.iter().map(|address| u32::from(*address)).collect();
-    let mask = |length: u8| u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-    rules.excluded =
-        nat.excluded.iter().map(|(address, n)| (u32::from(*address), mask(*n))).collect();
-    let routes = nat.vrf_tables.iter();
-    rules.vrf_routes =
-        routes.map(|(vrf, to)| (table(*vrf), to.iter().map(|to| table(*to)).collect())).collect();
-    rules.aftr = nat.dslite.aftr();
-    rules.provider = nat.settings.provider(table);
-    let foreign = rules.external.iter().filter(|(_, is_own)| !**is_own);
-    let wanted = foreign.map(|(address, _)| (outside_table, Ipv4Addr::from(*address))).collect();
-    nat.shared.rules.publish(rules);
-    nat.version += 1;
-    set_routes(engine, nat, wanted);
-}
-
-/// Routes that make addresses the router's own, so that it answers ARP for them.
-fn set_routes(engine: &mut Engine, nat: &mut Nat44, wanted: BTreeSet<(u32, Ipv4Addr)>) {
-    let Some(fib) = engine.get_mut::<Fib>() else { return };
-    let prefix = |address: &Ipv4Addr| IpPrefix::new((*address).into(), 32);
-    for (table, address) in nat.routes.difference(&wanted) {
-        let _ = fib.remove_route(*table, prefix(address), Source::Feature);
-    }
-    let mut now: BTreeSet<_> = nat.routes.intersection(&wanted).copied().collect();
-    for place @ (table, address) in wanted.difference(&nat.routes) {
-        let path = Path::new(Target::Local);
-        if fib.add_route(*table, prefix(address), Source::Feature, &[path]).is_ok() {
-            now.insert(*place);
-        }
-    }
-    nat.routes = now;
-}
-
-/// Addresses of interfaces may have changed.
-pub(crate) fn look(engine: &mut Engine) {
-    let Some(calls) = engine.get::<InterfaceAddresses>().copied() else { return };
-    let changes = (calls.changes)(engine);
-    let is_due = |nat: &Nat44| nat.enabled.is_some() && nat.changes != changes;
-    if engine.get::<Nat44>().is_some_and(is_due) {
-        engine.with(|engine, nat: &mut Nat44| {
-            nat.changes = changes;
-            publish(engine, nat);
-        });
-    }
-}
-
-/// Add addresses to the pool.
-pub(crate) fn add_addresses(
-    engine: &mut Engine,
-    first: Ipv4Addr,
-    last: Ipv4Addr,
-    tenant: Option<u32>,
-) -> Result<(), Refusal> {
-    if let Some(tenant) = tenant {
-        table_index(engine, tenant)?;
-    }
-    with_enabled(engine, |engine, nat| {
-        let count = check_range(first, last)?;
-        if nat.pool.len() + count > POOL_ADDRESSES_MAX {
-            return Err(Refusal::new(format!(
-                "the pool has {} addresses and may have {POOL_ADDRESSES_MAX}",
-                nat.pool.len()
-            )));
-        }
-        let range = || (u32::from(first)..=u32::from(last)).map(Ipv4Addr::from);
-        if let Some(wrong) = range().find(|address| !is_unicast(*address)) {
-            return Err(Refusal::new(format!("{wrong} is no address of a host")));
-        }
-        let has = |nat: &Nat44, address: &Ipv4Addr| {
-            nat.pool.contains_key(address) || nat.dslite.pool.contains(address)
-        };
-        if let Some(known) = range().find(|address| has(nat, address)) {
-            return Err(Refusal::new(format!("{known} is in the pool already"))
-                .remedy("`show nat44 addresses` lists the pool"));
-        }
-        for address in range() {
-            nat.pool.insert(address, tenant);
-            tenant.into_iter().for_each(|tenant| hold(engine, tenant, true));
-        }
-        publish(engine, nat);
-        Ok(())
-    })
-}
-
-pub(crate) fn check_range(first: Ipv4Addr, last: Ipv4Addr) -> Result<usize, Refusal> {
-    let (first_bits, last_bits) = (u32::from(first), u32::from(last));
-    if first_bits > last_bits {
-        return Err(Refusal::new(format!("{last} is before {first}")));
-    }
-    let count = (last_bits - first_bits) as usize + 1;
-    if count > POOL_ADDRESSES_MAX {
-        return Err(Refusal::new(format!(
-            "{count} addresses are more than the {POOL_ADDRESSES_MAX} of a pool"
-        )));
-    }
-    Ok(count)
-}
-
-/// Take addresses out of the pool. Their sessions end.
-pub(crate) fn remove_addresses(
-    engine: &mut Engine,
-    first: Ipv4Addr,
-    last: Ipv4Addr,
-) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        check_range(first, last)?;
-        let range = || (u32::from(first)..=u32::from(last)).map(Ipv4Addr::from);
-        if let Some(missing) = range().find(|address| !nat.pool.contains_key(address)) {
-            return Err(Refusal::new(format!("{missing} is not in the pool"))
-                .remedy("`show nat44 addresses` lists the pool"));
-        }
-        for address in range() {
-            let tenant = nat.pool.remove(&address).flatten();
-            tenant.into_iter().for_each(|tenant| hold(engine, tenant, false));
-        }
-        publish(engine, nat);
-        end_of_addresses(engine, first, last)
-    })
-}
-
-/// End the sessions and bindings of external addresses.
-pub(crate) fn end_of_addresses(
-    engine: &mut Engine,
-    first: Ipv4Addr,
-    last: Ipv4Addr,
-) -> Result<(), Refusal> {
-    let (first, last) = (u32::from(first), u32::from(last));
-    end_sessions(engine, move |session| {
-        let address = session.flow(crate::session::Direction::OutToIn).destination.address;
-        (first..=last).contains(&address)
-    })?;
-    provider::end_bindings(engine, move |binding| {
-        let flow = binding.flow(crate::session::Direction::OutToIn);
-        binding.kind() != crate::bindings::Kind::Subscriber
-            && (first..=last).contains(&flow.destination.address)
-    })
-}
-
-/// Add addresses to the twice-NAT pool, or remove them. Their sessions end.
-pub(crate) fn set_twice_addresses(
-    engine: &mut Engine,
-    first: Ipv4Addr,
-    last: Ipv4Addr,
-    on: bool,
-) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        let count = check_range(first, last)?;
-        if on && nat.twice_pool.len() + count > POOL_ADDRESSES_MAX {
-            return Err(Refusal::new(format!(
-                "the twice-NAT pool may have {POOL_ADDRESSES_MAX} addresses"
-            )));
-        }
-        let range = || (u32::from(first)..=u32::from(last)).map(Ipv4Addr::from);
-        if let Some(wrong) = range().find(|address| on && !is_unicast(*address)) {
-            return Err(Refusal::new(format!("{wrong} is no address of a host")));
-        }
-        if let Some(wrong) = range().find(|address| nat.twice_pool.contains(address) == on) {
-            let is = if on { "in the twice-NAT pool already" } else { "not in the twice-NAT pool" };
-            return Err(Refusal::new(format!("{wrong} is {is}"))
-                .remedy("`show nat44 addresses` lists the pool"));
-        }
-        for address in range() {
-            match on {
-                true => nat.twice_pool.insert(address),
-                false => nat.twice_pool.remove(&address),
-            };
-        }
-        publish(engine, nat);
-        if on {
-            return Ok(());
-        }
-        let (first, last) = (u32::from(first), u32::from(last));
-        end_sessions(engine, move |session| {
-            let flow = session.flow(crate::session::Direction::InToOut);
-            session.flags().has(crate::session::Flags::TWICE)
-                && (first..=last).contains(&flow.destination.address)
-        })
-    })
-}
-
-/// Let the first address of an interface be in the pool, or no more.
-pub(crate) fn set_pool_interface(
-    engine: &mut Engine,
-    id: InterfaceId,
-    on: bool,
-) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        let changed =
-            if on { nat.pool_interfaces.insert(id) } else { nat.pool_interfaces.remove(&id) };
-        if !changed {
-            let is = if on { "gives the pool its address already" } else { "gives the pool none" };
-            return Err(Refusal::new(format!("{} {is}", engine.interface_name(id))));
-        }
-        publish(engine, nat);
-        match address_of(engine, id).filter(|_| !on) {
-            Some(address) => end_sessions(engine, move |session| {
-                let flow = session.flow(crate::session::Direction::OutToIn);
-                flow.destination.address == u32::from(address)
-            }),
-            None => Ok(()),
-        }
     })
 }
 

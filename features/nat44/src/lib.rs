@@ -58,7 +58,7 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     provider_shows::register(registry);
-    standby::commands::register(registry);
+    quiver_standby_sessions::register::<Nat44>(registry);
     alg::commands::register(registry);
     registry.running_config(order::ROUTES, commands::write_plugin);
     registry.running_config(order::FEATURES, commands::write_config);
@@ -67,6 +67,7 @@ pub fn register(registry: &mut Registry) {
         engine.insert(Nat44::new(shared));
         quiver_export::translated::register(engine, observed::translated);
         standby::start(engine);
+        quiver_standby_sessions::start::<Nat44>(engine);
         alg::start(engine);
         engine.on_interface_change(config::follow_interface);
         engine.on_turn(config::look);

@@ -128,7 +128,7 @@ impl Owner {
 }
 
 /// The B4s of a session that ends have one less.
-fn release_softwires(softwires: Option<&Softwires>, session: Session<'_>, now_s: u32) {
+pub(crate) fn release_softwires(softwires: Option<&Softwires>, session: Session<'_>, now_s: u32) {
     if let Some(softwires) = softwires {
         let table = |direction| session.flow(direction).table;
         softwires.release([table(Direction::InToOut), table(Direction::OutToIn)], now_s);

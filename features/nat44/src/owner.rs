@@ -26,7 +26,6 @@ use crate::session::{Direction, Flags, Session};
 use crate::softwires::answers::{Answers, Softwire};
 use crate::softwires::encapsulate::ToB4s;
 use crate::softwires::fragments::Fragments;
-use crate::standby::Feed;
 use crate::tables::{Rules, Shared};
 
 /// The worker that makes sessions.
@@ -107,12 +106,6 @@ impl SlowPath {
         bindings.end_from(places, (seconds(now_ns), log), &rules.provider, ends);
         self.translator.shared.note_bindings(bindings);
         bindings.writer.places()
-    }
-
-    /// Tell another router of what is made and ended, or none any more. The feed before.
-    pub fn set_feed(&mut self, feed: Option<Box<Feed>>) -> Option<Box<Feed>> {
-        let owner = self.owner.as_mut()?;
-        std::mem::replace(&mut owner.log.feed, feed)
     }
 
     /// Say what there is.

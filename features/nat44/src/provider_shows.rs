@@ -114,6 +114,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 &[
                     Column::left("Protocol"),
                     Column::left("Inside"),
+                    Column::left("B4"),
                     Column::left("Outside"),
                     Column::right("Sessions"),
                     Column::right("Age s").key("age_s"),
@@ -171,7 +172,7 @@ fn add_binding(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
     match wanted.kind {
         Kind::Subscriber => subscriber(nat, table, wanted, binding),
         Kind::Block => block(nat, table, wanted, binding, now_s),
-        _ => mapping(table, wanted, binding, now_s),
+        _ => mapping(nat, table, wanted, binding, now_s),
     }
 }
 
@@ -218,7 +219,7 @@ fn block(nat: &Nat44, table: &mut Table, wanted: Wanted, binding: Binding<'_>, n
         .cell(now_s.saturating_sub(binding.seen_s()));
 }
 
-fn mapping(table: &mut Table, wanted: Wanted, binding: Binding<'_>, now_s: u32) {
+fn mapping(nat: &Nat44, table: &mut Table, wanted: Wanted, binding: Binding<'_>, now_s: u32) {
     let flow = binding.flow(Direction::InToOut);
     let (inside, outside) = (flow.source, binding.flow(Direction::OutToIn).destination);
     let has_port = wanted.port.is_none_or(|port| outside.port == port);
@@ -229,6 +230,7 @@ fn mapping(table: &mut Table, wanted: Wanted, binding: Binding<'_>, now_s: u32) 
         .row()
         .cell(protocol_word(flow.protocol.0))
         .cell(inside.to_string())
+        .cell(b4_cell(nat, flow.table))
         .cell(outside.to_string())
         .cell(binding.users())
         .cell(now_s.saturating_sub(binding.made_s()))

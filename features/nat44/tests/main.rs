@@ -10,5 +10,7 @@ mod log;
 mod mappings;
 mod provider;
 mod sessions;
+mod softwire_log;
+mod softwire_standby;
 mod softwires;
 mod standby;

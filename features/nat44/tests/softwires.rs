@@ -20,13 +20,13 @@ pub const FEATURES: [Register; 6] = [
     quiver_map::register,
     quiver_nat44::register,
 ];
-const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
-const B4: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x4000, 0, 0, 0, 0, 1);
+pub const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
+pub const B4: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x4000, 0, 0, 0, 0, 1);
 /// In another prefix of 56 bits.
 const OTHER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x4000, 0x100, 0, 0, 0, 1);
 /// Every customer has such a host.
-const HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 2);
-const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+pub const HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 2);
+pub const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const AFTR4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 const ICMP: u8 = 1;
 const IPIP: u8 = 4;
@@ -35,7 +35,12 @@ const LINK: usize = 14;
 const BOTH: usize = 60;
 
 fn router_with(settings: Settings, lines: &str) -> Router {
-    let mut router = Router::with(settings, &FEATURES);
+    router_of(settings, &FEATURES, lines)
+}
+
+/// A router of these features that is an AFTR.
+pub fn router_of(settings: Settings, features: &[Register], lines: &str) -> Router {
+    let mut router = Router::with(settings, features);
     let setup = "create test interface e0 rx-queues 2
         create test interface e1 rx-queues 2
         set interface state e0 up
@@ -62,7 +67,12 @@ fn router(lines: &str) -> Router {
     router_with(Settings::default(), lines)
 }
 
-fn packet4(ends: (Ipv4Addr, Ipv4Addr), protocol: u8, fragment: Fragment, data: &[u8]) -> Vec<u8> {
+pub fn packet4(
+    ends: (Ipv4Addr, Ipv4Addr),
+    protocol: u8,
+    fragment: Fragment,
+    data: &[u8],
+) -> Vec<u8> {
     ip4(0, ends, protocol, fragment, data)[LINK..].to_vec()
 }
 
@@ -78,7 +88,7 @@ fn ip6(ends: (Ipv6Addr, Ipv6Addr), next: u8, data: &[u8]) -> Vec<u8> {
 }
 
 /// A packet of a host behind a B4; the source that it has outside.
-fn out(
+pub fn out(
     router: &mut Router,
     b4: Ipv6Addr,
     ends: (Ipv4Addr, Ipv4Addr),
@@ -92,7 +102,7 @@ fn out(
 }
 
 /// A packet from outside to a port of the pool; the packet that goes to a B4, and to which.
-fn back(router: &mut Router, port: u16, packet: &[u8]) -> Option<(Ipv6Addr, Vec<u8>)> {
+pub fn back(router: &mut Router, port: u16, packet: &[u8]) -> Option<(Ipv6Addr, Vec<u8>)> {
     let _ = port;
     router.send("e1", &[&[2, 0xfe, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0], packet].concat());
     to_b4(router)
@@ -122,7 +132,7 @@ fn slow(router: &Router, reason: &str) -> u64 {
     router.count("nat44-ed-slowpath", reason)
 }
 
-fn rows(router: &mut Router, show: &str) -> Vec<Value> {
+pub fn rows(router: &mut Router, show: &str) -> Vec<Value> {
     let shown = router.json(show);
     shown.as_array().unwrap_or_else(|| panic!("{shown}")).clone()
 }

@@ -44,12 +44,12 @@ fn router(sessions: usize, lines: &str) -> Router {
 }
 
 /// Two UDP ports that nobody has.
-fn ports() -> [u16; 2] {
+pub fn ports() -> [u16; 2] {
     let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a port"));
     sockets.map(|socket| socket.local_addr().expect("an address").port())
 }
 
-fn link(own: u16, peer: u16, secret: &str) -> String {
+pub fn link(own: u16, peer: u16, secret: &str) -> String {
     format!(
         "nat44 ha listener 127.0.0.1 port {own}
         nat44 ha failover 127.0.0.1 port {peer} refresh-interval 1
@@ -73,24 +73,24 @@ fn pair_on([a, b]: [u16; 2], lines: &str) -> [Router; 2] {
     routers
 }
 
-fn ha(router: &mut Router) -> Value {
+pub fn ha(router: &mut Router) -> Value {
     router.json("show nat ha")
 }
 
-fn number(router: &mut Router, field: &str) -> u64 {
+pub fn number(router: &mut Router, field: &str) -> u64 {
     let shown = ha(router);
     shown[field].as_u64().unwrap_or_else(|| panic!("{field} of {shown}"))
 }
 
 /// Turn both for so many hundredths of a second.
-fn turn(routers: &mut [Router; 2], turns: usize) {
+pub fn turn(routers: &mut [Router; 2], turns: usize) {
     for _ in 0..turns {
         routers.iter_mut().for_each(|router| router.advance(Duration::from_millis(10)));
     }
 }
 
 /// Turn both until something holds.
-fn until(routers: &mut [Router; 2], what: &str, holds: impl Fn(&mut [Router; 2]) -> bool) {
+pub fn until(routers: &mut [Router; 2], what: &str, holds: impl Fn(&mut [Router; 2]) -> bool) {
     for _ in 0..3000 {
         turn(routers, 1);
         if holds(routers) {
@@ -102,7 +102,7 @@ fn until(routers: &mut [Router; 2], what: &str, holds: impl Fn(&mut [Router; 2])
 }
 
 /// Turn both until the second has so many sessions.
-fn until_sessions(routers: &mut [Router; 2], count: u64) {
+pub fn until_sessions(routers: &mut [Router; 2], count: u64) {
     until(routers, "sessions are told", |routers| {
         let [_, second] = routers;
         second.json("show nat44 summary")["sessions"] == count

@@ -116,6 +116,7 @@ fn need_softwires(engine: &mut Engine, nat: &mut Nat44, b4s: usize) -> Result<()
     let given = engine.call(OWNER, move |worker| {
         worker.visit::<SlowPath, _>(node, |node, _| {
             if let Some(owner) = &mut node.owner {
+                owner.log.b4s = softwires.as_ref().map(|softwires| softwires.read.clone());
                 owner.softwires = softwires.take();
             }
         });
@@ -177,7 +178,11 @@ pub(crate) fn delete_aftr(engine: &mut Engine, nat: &mut Nat44) -> Result<(), Re
         provider::end_bindings(engine, |binding| has_softwire(Session(binding.0)))?;
     }
     let taken = engine.call(OWNER, move |worker| {
-        let take = |node: &mut SlowPath| node.owner.as_mut().and_then(|o| o.softwires.take());
+        let take = |node: &mut SlowPath| {
+            let owner = node.owner.as_mut()?;
+            owner.log.b4s = None;
+            owner.softwires.take()
+        };
         worker.visit::<SlowPath, _>(node, |node, _| take(node)).flatten()
     });
     let softwires = taken.map_err(|error| Refusal::new(error.to_string()))?;

@@ -6,7 +6,6 @@ use quiver_core::{Context, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_translation::flow::{Kind, classify_with};
 use quiver_wire::ip4::address::is_unicast;
-use quiver_wire::ip6;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use crate::icmp_error;
@@ -81,7 +80,7 @@ impl SlowPath {
     ) -> Result<(B4Number, bool), Nat44Drop> {
         let owner = self.owner.as_mut().ok_or(Nat44Drop::NotEnabled)?;
         let softwires = owner.softwires.as_mut().ok_or(Nat44Drop::NotEnabled)?;
-        if !ip6::address::is_unicast(address.into()) || !rules.aftr.admits(address) {
+        if !softwires.may_be(&rules.aftr, address) {
             return Err(Nat44Drop::NotAdmitted);
         }
         if let Some(known) = softwires.number(address) {

@@ -12,10 +12,11 @@
 
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Key;
+use quiver_wire::ip6;
 
 use crate::bindings::{Binding, Bindings, Readers, subscriber_keys};
 use crate::session::{Session, Writer};
-use crate::softwires::{B4, B4Limit, B4Number, b4_of};
+use crate::softwires::{Aftr, B4, B4Limit, B4Number, b4_of};
 use crate::tables::Provider;
 
 /// Seconds for which a B4 without sessions keeps its number: longer than helpers expect a
@@ -71,6 +72,11 @@ impl Softwires {
             .get(&address_key(address))
             .filter(|(_, way)| *way == 0)
             .map(|(n, _)| B4Number(n))
+    }
+
+    /// May a host with this address be a B4 (RFC 6333 §11)?
+    pub fn may_be(&self, aftr: &Aftr, address: u128) -> bool {
+        aftr.address != 0 && ip6::address::is_unicast(address.into()) && aftr.admits(address)
     }
 
     /// Make a B4 without sessions.

@@ -1,61 +1,22 @@
 //! Changes of the peer, done to the tables of the owner. What is there afterwards is what a packet
 //! would have made: bindings that a session needs are made with it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use quiver_standby_sessions::change::{Change, ChangeKind, Host};
+use quiver_standby_sessions::outcome::{FromPeer, Outcome, Undone};
 use quiver_translation::flow::Flow;
 
-use crate::bindings::{Bindings, block_at, block_of, mapping_from, mapping_to};
-use crate::owned::Owner;
+use crate::bindings::{Bindings, block_at, block_of, mapping_from, mapping_to, subscriber_address};
+use crate::owned::{Owner, release_softwires};
 use crate::session::{Direction, Flags, NewSession, Session};
-use crate::standby::change::{Change, ChangeKind};
 use crate::standby::journal::Journal;
 use crate::tables::Rules;
 
 /// Numbers that a subscriber's blocks may have, whatever is configured.
 const BLOCK_NUMBERS: u16 = 64;
 
-/// What became of changes, as everybody reads it.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// Sessions made.
-    pub made: AtomicU64,
-    /// Sessions that were there, and were refreshed.
-    pub refreshed: AtomicU64,
-    /// Sessions ended.
-    pub ended: AtomicU64,
-    /// Sessions that the peer did not name when it named all.
-    pub swept: AtomicU64,
-    /// Not done: a session of our own has an end, or the packets come here now.
-    pub kept: AtomicU64,
-    /// Not done: no room, or an address that is not configured here.
-    pub refused: AtomicU64,
-}
-
-impl Outcome {
-    fn count(&self, of: impl Fn(&Outcome) -> &AtomicU64) {
-        of(self).fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Why a change is not done.
-enum Undone {
-    Kept,
-    Refused,
-}
-
-/// When a change is done, and which mark its session gets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FromPeer {
-    pub now_ns: u64,
-    /// Not 0.
-    pub mark: u32,
-}
-
-impl FromPeer {
-    fn now_s(self) -> u32 {
-        (self.now_ns / 1_000_000_000) as u32
-    }
+/// The host of a change that limits and blocks count.
+fn subscriber_of(inside: &Flow) -> (u32, u32) {
+    (inside.table, subscriber_address(inside.table, inside.source.address))
 }
 
 impl Owner {
@@ -63,7 +24,57 @@ impl Owner {
     pub fn apply(&mut self, rules: &Rules, change: &Change, peer: FromPeer, outcome: &Outcome) {
         self.log.set_now(peer.now_ns);
         self.log.set_silent(true);
-        let done = match change.kind {
+        let change = self.with_own_table(rules, change, peer);
+        let done = match change {
+            Ok(Some(change)) => self.apply_here(rules, &change, peer, outcome),
+            Ok(None) => Ok(()),
+            Err(undone) => Err(undone),
+        };
+        self.log.set_silent(false);
+        outcome.note(done);
+    }
+
+    /// A change whose host has the table that it has here: behind a B4 that is the B4's number,
+    /// which is given to it when there is none. `None` when a B4 that is not known loses
+    /// something. A B4 that gets nothing after all is forgotten by the clock hand.
+    fn with_own_table(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        peer: FromPeer,
+    ) -> Result<Option<Change>, Undone> {
+        let address = match change.host {
+            Host::Ip4 => return Ok(Some(*change)),
+            Host::Ip6 { .. } => return Err(Undone::Refused),
+            Host::BehindB4(address) => address,
+        };
+        let softwires = self.softwires.as_mut().ok_or(Undone::Refused)?;
+        let known = softwires.number(address);
+        let ends = matches!(
+            change.kind,
+            ChangeKind::SessionDelete | ChangeKind::MappingDelete | ChangeKind::BlockRelease
+        );
+        let b4 = match known {
+            Some(known) => known,
+            None if ends => return Ok(None),
+            None if !softwires.may_be(&rules.aftr, address) => return Err(Undone::Refused),
+            None => {
+                let made = softwires.make(address, rules.aftr.limit, peer.now_s());
+                made.map_err(|_| Undone::Refused)?
+            }
+        };
+        let inside = Flow { table: b4.table(), ..change.inside };
+        Ok(Some(Change { inside, ..*change }))
+    }
+
+    fn apply_here(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        peer: FromPeer,
+        outcome: &Outcome,
+    ) -> Result<(), Undone> {
+        match change.kind {
             ChangeKind::SessionCreate | ChangeKind::SessionRefresh | ChangeKind::SessionBulk => {
                 self.put_session(rules, change, peer, outcome)
             }
@@ -75,12 +86,6 @@ impl Owner {
                 Ok(())
             }
             ChangeKind::BulkBegin | ChangeKind::BulkEnd => Ok(()),
-        };
-        self.log.set_silent(false);
-        match done {
-            Ok(()) => {}
-            Err(Undone::Kept) => outcome.count(|outcome| &outcome.kept),
-            Err(Undone::Refused) => outcome.count(|outcome| &outcome.refused),
         }
     }
 
@@ -126,6 +131,9 @@ impl Owner {
         if let Some(bindings) = &mut self.bindings {
             bindings.begin((inside, outside), flags, peer.now_s(), rules);
         }
+        if let Some(softwires) = &self.softwires {
+            softwires.begin([inside.table, outside.table], peer.now_s());
+        }
         self.log.note_peer(number, seen_s, tcp);
         outcome.count(|outcome| &outcome.made);
         Ok(())
@@ -155,6 +163,7 @@ impl Owner {
         if let Some(bindings) = &mut self.bindings {
             bindings.release(session, peer.now_s(), &rules.provider);
         }
+        release_softwires(self.softwires.as_deref(), session, peer.now_s());
         self.writer.remove(number);
     }
 
@@ -192,8 +201,8 @@ impl Owner {
             bindings.subscriber(inside.table, 0, now_s).map_err(|_| Undone::Refused)?;
         }
         if flags.has(Flags::COUNTED) {
-            let host = inside.source.address;
-            bindings.subscriber(inside.table, host, now_s).map_err(|_| Undone::Refused)?;
+            let (table, host) = subscriber_of(&inside);
+            bindings.subscriber(table, host, now_s).map_err(|_| Undone::Refused)?;
         }
         if flags.has(Flags::IN_BLOCK) {
             ensure_block(bindings, log, rules, change, now_s)?;
@@ -277,7 +286,7 @@ fn ensure_mapping(
         (block.inside, block.outside) = (*inside, *outside);
         ensure_block(bindings, log, rules, &block, now_s)?;
     }
-    let host = (inside.table, inside.source.address);
+    let host = subscriber_of(inside);
     bindings.subscriber(host.0, host.1, now_s).map_err(|_| Undone::Refused)?;
     let source = (inside.source, inside.protocol, inside.table);
     let made = bindings.make_mapping(source, external, (now_s, log), &rules.provider);
@@ -294,7 +303,7 @@ fn ensure_block(
     now_s: u32,
 ) -> Result<(), Undone> {
     let Some(blocks) = rules.provider.blocks else { return Ok(()) };
-    let host = (change.inside.table, change.inside.source.address);
+    let host = subscriber_of(&change.inside);
     let external = change.outside.destination;
     let index = blocks.index_of(external.port);
     if external.port < blocks.first_port(0) || index >= blocks.per_address() {

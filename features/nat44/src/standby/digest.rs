@@ -37,6 +37,9 @@ pub(crate) fn digest(engine: &Engine, nat: &Nat44) -> Greeting {
         let external = name.external.address(engine);
         mappings.push(format!("identity {external:?} {} {} {vrf:?}", name.protocol, name.port));
     }
+    let dslite = &nat.dslite;
+    let aftr = dslite.aftr.map(|(address, _)| address);
+    let _ = writeln!(text, "{aftr:?} {:?} {:?} {:?}", dslite.pool, dslite.admitted, dslite.limit);
     mappings.sort();
     mappings.iter().for_each(|line| text.extend([line, "\n"]));
     greeting(text.as_bytes())

@@ -1,67 +1,22 @@
 //! Where the owner writes down what it makes and ends: for collectors (the log of NAT), and for the
 //! router that stands by (the feed).
 
-use quiver_export::records::Recorder;
-use quiver_nat_log::{Event, Log};
+use quiver_nat_log::{Event, Host as LoggedHost, Log};
+use quiver_standby_sessions::change::{Change, ChangeKind, Host};
+use quiver_standby_sessions::feed::Feed;
 use quiver_translation::flow::{End, Flow};
 
+use crate::bindings::Readers;
 use crate::session::{Direction, Session};
-use crate::softwires::is_softwire;
-use crate::standby::change::{Change, ChangeKind};
-
-/// Of a session that the peer made, in what the feed remembers of it.
-const OF_PEER: u64 = 1 << 63;
-/// Nothing was said of a session.
-const UNSAID: u64 = u64::MAX;
-
-/// The owner's end of the ring to the control thread.
-pub(crate) struct Feed {
-    recorder: Recorder<Change>,
-    /// By the number of a session: second of the last refresh that the peer knows, and the state of
-    /// TCP above it.
-    said: Vec<u64>,
-    refresh_s: u32,
-}
-
-impl Feed {
-    /// For so many sessions, which are refreshed once in `refresh_s` at most (control thread).
-    pub fn new(recorder: Recorder<Change>, sessions: usize, refresh_s: u32) -> Feed {
-        // Written, so that no worker waits for a page.
-        Feed { recorder, said: vec![UNSAID; sessions], refresh_s }
-    }
-
-    fn write(&mut self, change: Change) {
-        self.recorder.write(change);
-    }
-
-    fn write_session(&mut self, kind: ChangeKind, number: u32, session: Session<'_>, now_s: u32) {
-        let (seen_s, tcp) = (session.seen_s(), session.tcp().0);
-        self.write(Change {
-            kind,
-            tcp,
-            flags: session.flags().0,
-            idle_s: now_s.saturating_sub(seen_s),
-            inside: session.flow(Direction::InToOut),
-            outside: session.flow(Direction::OutToIn),
-        });
-        self.note(number, said(seen_s, tcp));
-    }
-
-    fn note(&mut self, number: u32, word: u64) {
-        if let Some(place) = self.said.get_mut(number as usize) {
-            *place = word;
-        }
-    }
-}
-
-fn said(seen_s: u32, tcp: u8) -> u64 {
-    u64::from(seen_s) | u64::from(tcp) << 32
-}
+use crate::softwires::table::address_of;
+use crate::softwires::{B4Number, b4_of, is_softwire};
 
 /// The log and the feed.
 pub(crate) struct Journal {
     log: Log,
     now_s: u32,
+    /// The B4s, while DS-Lite is set up: their numbers mean nothing to others.
+    pub b4s: Option<Readers>,
     /// While there is a peer.
     pub feed: Option<Box<Feed>>,
     /// What the peer has told is neither logged nor told to it.
@@ -71,7 +26,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Without a peer.
     pub fn new(log: Log) -> Journal {
-        Journal { log, now_s: 0, feed: None, is_silent: false }
+        Journal { log, now_s: 0, b4s: None, feed: None, is_silent: false }
     }
 
     /// What is written from now on happens at this time of the router's clock.
@@ -88,17 +43,47 @@ impl Journal {
     /// Seconds that sessions of the peer live longer than their timeout: what it says of them may
     /// be so old.
     pub fn grace_s(&self) -> u32 {
-        // A round of the clock hand takes ten seconds, in both routers.
-        self.feed.as_ref().map_or(0, |feed| 2 * feed.refresh_s + 20)
+        self.feed.as_ref().map_or(0, |feed| feed.grace_s())
     }
 
     fn feed(&mut self) -> Option<&mut Feed> {
         self.feed.as_deref_mut().filter(|_| !self.is_silent)
     }
 
-    /// For what has this table: numbers of B4s mean nothing to the peer.
-    fn feed_of(&mut self, table: u32) -> Option<&mut Feed> {
-        self.feed().filter(|_| !is_softwire(table))
+    /// The address of the B4 that hosts with this table are behind.
+    fn b4(&self, table: u32) -> Option<u128> {
+        let (readers, number) = self.b4s.as_ref().zip(b4_of(table))?;
+        Some(address_of(readers, B4Number(number)))
+    }
+
+    /// A subscriber, as the log names it.
+    fn logged(&self, (table, address): (u32, u32)) -> LoggedHost {
+        LoggedHost { table, address, b4: self.b4(table) }
+    }
+
+    /// The feed, for what has this table, and by what the peer knows its hosts.
+    fn feed_of(&mut self, table: u32) -> Option<(&mut Feed, Host)> {
+        let host = match self.b4(table) {
+            Some(b4) => Host::BehindB4(b4),
+            None if is_softwire(table) => return None,
+            None => Host::Ip4,
+        };
+        self.feed().map(|feed| (feed, host))
+    }
+
+    /// Tell the peer of a session, unless it is one between two B4s.
+    fn feed_session(&mut self, kind: ChangeKind, number: u32, session: Session<'_>) {
+        let flow = |direction| session.flow(direction);
+        let (inside, outside) = (flow(Direction::InToOut), flow(Direction::OutToIn));
+        let now_s = self.now_s;
+        let Some((feed, host)) = self.feed_of(inside.table) else { return };
+        if is_softwire(outside.table) {
+            return;
+        }
+        let (seen_s, tcp, flags) = (session.seen_s(), session.tcp().0, session.flags().0);
+        let idle_s = now_s.saturating_sub(seen_s);
+        let change = Change { kind, tcp, flags, idle_s, inside, outside, host };
+        feed.write_session(number, change, seen_s);
     }
 
     /// A session begins or ends.
@@ -106,49 +91,35 @@ impl Journal {
         if self.is_silent {
             return;
         }
-        let flow = |direction| session.flow(direction);
-        self.log.session(event, flow(Direction::InToOut), flow(Direction::OutToIn));
+        let inside = session.flow(Direction::InToOut);
+        let b4 = self.b4(inside.table);
+        self.log.session(event, inside, session.flow(Direction::OutToIn), b4);
         let kind = match event {
             Event::SessionDelete => ChangeKind::SessionDelete,
             _ => ChangeKind::SessionCreate,
         };
-        let (now_s, table) = (self.now_s, flow(Direction::InToOut).table);
-        if let Some(feed) = self.feed_of(table) {
-            feed.write_session(kind, number, session, now_s);
-        }
+        self.feed_session(kind, number, session);
     }
 
     /// The peer has told of a session, which it has refreshed at `seen_s`.
     pub fn note_peer(&mut self, number: u32, seen_s: u32, tcp: u8) {
         if let Some(feed) = &mut self.feed {
-            feed.note(number, said(seen_s, tcp) | OF_PEER);
+            feed.note_peer(number, seen_s, tcp);
         }
     }
 
     /// The clock hand has come to a session that lives: tell the peer when it was refreshed here.
     #[inline]
     pub fn visit(&mut self, number: u32, session: Session<'_>) {
-        if self.feed.is_none() || session.mark() != 0 {
-            return;
-        }
-        let now_s = self.now_s;
-        let table = session.flow(Direction::InToOut).table;
-        let Some(feed) = self.feed_of(table) else { return };
-        let word = feed.said.get(number as usize).copied().unwrap_or(UNSAID);
-        let known = said(session.seen_s(), session.tcp().0);
-        let waits = word >> 32 == known >> 32
-            && session.seen_s().saturating_sub(word as u32) < feed.refresh_s;
-        if !waits {
-            feed.write_session(ChangeKind::SessionRefresh, number, session, now_s);
+        let Some(feed) = &self.feed else { return };
+        if session.mark() == 0 && !feed.knows(number, session.seen_s(), session.tcp().0) {
+            self.feed_session(ChangeKind::SessionRefresh, number, session);
         }
     }
 
     /// Tell the peer of a session that was there before the link was.
     pub fn bulk_session(&mut self, number: u32, session: Session<'_>) {
-        let (now_s, table) = (self.now_s, session.flow(Direction::InToOut).table);
-        if let Some(feed) = self.feed_of(table) {
-            feed.write_session(ChangeKind::SessionBulk, number, session, now_s);
-        }
+        self.feed_session(ChangeKind::SessionBulk, number, session);
     }
 
     /// Tell the peer where all that is there begins or ends, which was told `number` times.
@@ -163,7 +134,7 @@ impl Journal {
         if self.is_silent {
             return;
         }
-        self.log.mapping(event, inside, external);
+        self.log.mapping(event, inside, external, self.b4(inside.table));
         let kind = match event {
             Event::MappingDelete => ChangeKind::MappingDelete,
             _ => ChangeKind::MappingCreate,
@@ -173,9 +144,11 @@ impl Journal {
 
     /// The same for the peer alone.
     pub fn feed_mapping(&mut self, kind: ChangeKind, inside: Flow, external: End) {
-        if let Some(feed) = self.feed_of(inside.table) {
-            let outside = Flow { source: End::default(), destination: external, ..inside };
-            feed.write(Change { inside, outside, ..Change::new(kind) });
+        // A host behind a B4 is given ends of the table outside, as the router has it (VRF 0).
+        let table = if is_softwire(inside.table) { 0 } else { inside.table };
+        if let Some((feed, host)) = self.feed_of(inside.table) {
+            let outside = Flow { source: End::default(), destination: external, table, ..inside };
+            feed.write(Change { inside, outside, host, ..Change::new(kind) });
         }
     }
 
@@ -184,7 +157,7 @@ impl Journal {
         if self.is_silent {
             return;
         }
-        self.log.block(event, host, external, ports);
+        self.log.block(event, self.logged(host), external, ports);
         let kind = match event {
             Event::BlockRelease => ChangeKind::BlockRelease,
             _ => ChangeKind::BlockAllocate,
@@ -200,10 +173,11 @@ impl Journal {
         external: u32,
         first_port: u16,
     ) {
-        if let Some(feed) = self.feed_of(table) {
-            let mut change = Change::new(kind);
+        let outside_table = if is_softwire(table) { 0 } else { table };
+        if let Some((feed, host)) = self.feed_of(table) {
+            let mut change = Change { host, ..Change::new(kind) };
             change.inside.source.address = address;
-            (change.inside.table, change.outside.table) = (table, table);
+            (change.inside.table, change.outside.table) = (table, outside_table);
             change.outside.destination = End { address: external, port: first_port };
             feed.write(change);
         }
@@ -216,6 +190,6 @@ impl Journal {
 
     /// A limit is reached.
     pub fn quota(&mut self, event: Event, host: (u32, u32), limit: u32) {
-        self.log.quota(event, host, limit);
+        self.log.quota(event, self.logged(host), limit);
     }
 }
