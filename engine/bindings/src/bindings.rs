@@ -230,7 +230,7 @@ impl Bindings {
     /// End a binding that no session uses, unless it is configured; `ended` gets it before.
     pub fn discard(&mut self, number: u32, ended: impl FnOnce(Binding<'_>)) {
         let binding = self.read.get(number);
-        if binding.users() == 0 && !binding.is_static() {
+        if self.writer.is_live(number) && binding.users() == 0 && !binding.is_static() {
             ended(binding);
             self.unbind(number);
         }

@@ -2,11 +2,12 @@
 //! low 32 bits (RFC 6146 §3.1).
 
 use quiver_bindings::{Binding, Bindings, End as WideEnd, Key, Readers};
-use quiver_nat_log::{Event, Inside64, Log};
+use quiver_nat_log::Event;
 use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
 use crate::session::Session;
+use crate::standby::Journal;
 
 fn wide(end: End) -> WideEnd {
     WideEnd { address: end.address.into(), port: end.port }
@@ -33,16 +34,9 @@ pub(crate) fn of_external(
 }
 
 /// A session ends.
-pub(crate) fn release(bindings: &mut Bindings, session: Session<'_>, log: &mut Log) {
+pub(crate) fn release(bindings: &mut Bindings, session: Session<'_>, log: &mut Journal) {
     let remote = session.inside().remote.into();
     bindings.end(session.binding(), remote, session.flags(), |binding| {
-        log_binding(log, Event::MappingDelete64, binding);
+        log.binding(Event::MappingDelete64, binding);
     });
-}
-
-/// Log that a binding begins or ends.
-pub(crate) fn log_binding(log: &mut Log, event: Event, binding: Binding<'_>) {
-    let (host, port) = binding.host();
-    let inside = Inside64 { host, port, remote: 0, table: binding.table() };
-    log.mapping64(event, inside, narrow(binding.external()), binding.protocol().0);
 }

@@ -75,6 +75,10 @@ impl NamedPrefix {
     }
 }
 
+pub(crate) fn disabled() -> Refusal {
+    Refusal::new("NAT64 is not enabled").remedy("nat64 plugin enable sessions 64512")
+}
+
 /// The state of NAT64.
 pub(crate) struct Nat64 {
     pub shared: Arc<Shared>,
@@ -93,6 +97,8 @@ pub(crate) struct Nat64 {
     routes: BTreeSet<(u32, IpAddr, u8)>,
     /// The count of address changes that was acted upon.
     changes: u64,
+    /// How often the configuration was published.
+    pub version: u64,
 }
 
 impl Nat64 {
@@ -110,14 +116,13 @@ impl Nat64 {
             limit: None,
             routes: BTreeSet::new(),
             changes: 0,
+            version: 0,
         }
     }
 
     /// What it was enabled with.
     pub fn enabled(&self) -> Result<Enabled, Refusal> {
-        self.enabled.ok_or_else(|| {
-            Refusal::new("NAT64 is not enabled").remedy("nat64 plugin enable sessions 64512")
-        })
+        self.enabled.ok_or_else(disabled)
     }
 
     /// The pool as ranges of addresses that follow one another.
@@ -161,7 +166,7 @@ pub(crate) fn hold(engine: &mut Engine, family: Family, id: u32, held: bool) {
     hold_table(engine, family, id, WHO, held);
 }
 
-fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal> {
+pub(crate) fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal> {
     engine.node_id(SLOW_PATH).ok_or_else(|| Refusal::new("the NAT64 nodes are not built in"))
 }
 
@@ -220,6 +225,8 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
 /// End all sessions, forget the configuration and give the memory back.
 pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
+    with_enabled(engine, |_, _| Ok(()))?;
+    quiver_standby_sessions::forget::<Nat64>(engine)?;
     with_enabled(engine, |engine, nat| {
         let all: Vec<_> = nat.sides.keys().copied().collect();
         for id in all {
@@ -300,6 +307,7 @@ pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat64) {
     let foreign = rules.external.iter().filter(|(_, is_own)| !**is_own);
     wanted.extend(foreign.map(|(address, _)| (outside_table, Ipv4Addr::from(*address).into(), 32)));
     nat.shared.rules.publish(rules);
+    nat.version += 1;
     set_routes(engine, nat, wanted);
 }
 

@@ -14,6 +14,7 @@ mod reasons;
 mod running;
 mod session;
 mod shows;
+mod standby;
 mod statics;
 mod tables;
 mod translator;
@@ -45,11 +46,13 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     shows::register(registry);
+    quiver_standby_sessions::register::<Nat64>(registry);
     registry.running_config(order::ROUTES, running::write_plugin);
     registry.running_config(order::FEATURES, running::write_config);
     registry.running_config(order::LIMITS, running::write_limits);
     registry.on_start(move |engine| {
         engine.insert(Nat64::new(shared));
+        quiver_standby_sessions::start::<Nat64>(engine);
         engine.on_interface_change(config::follow_interface);
         engine.on_turn(config::look);
     });

@@ -10,7 +10,7 @@ use quiver_bindings::{
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
-use quiver_nat_log::{Event, Inside64, Log};
+use quiver_nat_log::{Event, Log};
 use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Flow;
@@ -20,10 +20,11 @@ use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::read::{Kind, Read4, Read6};
 use quiver_wire::IpProtocol;
 
-use crate::bindings::{log_binding, narrow, outside_key, release};
+use crate::bindings::{narrow, outside_key, release};
 use crate::errors;
 use crate::reasons::Nat64Drop;
-use crate::session::{Inside, NewSession, Session, Writer};
+use crate::session::{Inside, NewSession, Session, WORDS, Writer};
+use crate::standby::Journal;
 use crate::tables::{Rules, Shared};
 use crate::translator::{SLOW_PATH, SlowRequest, Translator, inside_of, outside_of};
 
@@ -36,14 +37,14 @@ pub(crate) struct Owner {
     pub writer: Writer,
     pub bindings: Bindings,
     ports: ExternalPorts,
-    /// What is made and ended, for collectors.
-    pub log: Log,
+    /// What is made and ended, for collectors and for the router that stands by.
+    pub log: Journal,
 }
 
 impl Owner {
     /// `seed` is a secret.
     pub fn new(writer: Writer, bindings: Bindings, seed: u64, log: Log) -> Owner {
-        Owner { writer, bindings, ports: ExternalPorts::new(seed), log }
+        Owner { writer, bindings, ports: ExternalPorts::new(seed), log: Journal::new(log) }
     }
 
     /// End the sessions for which `ends` holds among the next `places`; how many ended.
@@ -54,12 +55,14 @@ impl Owner {
         ends: impl Fn(Session<'_>) -> bool,
     ) -> usize {
         let Owner { writer, bindings, log, .. } = self;
-        writer.turn(places, |_, words| {
+        writer.turn(places, |number, words| {
             let session = Session(words);
             let over = ends(session);
             if over {
-                log_session(log, Event::SessionDelete64, rules, session);
+                log.session(Event::SessionDelete64, number, rules, session);
                 release(bindings, session, log);
+            } else {
+                log.visit(number, rules, session);
             }
             !over
         })
@@ -79,7 +82,7 @@ impl Owner {
             if !writer.is_live(number) || !ends(session) {
                 continue;
             }
-            log_session(log, Event::SessionDelete64, rules, session);
+            log.session(Event::SessionDelete64, number, rules, session);
             release(bindings, session, log);
             writer.remove(number);
         }
@@ -87,27 +90,32 @@ impl Owner {
         bindings.writer.collect();
     }
 
-    /// Make a session of a binding.
-    fn make(&mut self, rules: &Rules, mut new: NewSession) -> Result<u32, Nat64Drop> {
+    /// Make a session of a binding; `words` are its words.
+    pub fn make(
+        &mut self,
+        rules: &Rules,
+        mut new: NewSession,
+        words: impl FnOnce(&NewSession) -> [u64; WORDS],
+    ) -> Result<u32, Nat64Drop> {
         let begun = self.bindings.begin(new.binding, new.inside.remote.into(), rules.limit);
         new.flags = new.flags.with(begun.map_err(|error| self.note_refusal(error))?);
-        let made = self.writer.insert(new.words());
+        let made = self.writer.insert(words(&new));
         let number = made.map_err(|error| {
             let Owner { bindings, log, .. } = self;
             bindings.end(new.binding, new.inside.remote.into(), new.flags, |binding| {
-                log_binding(log, Event::MappingDelete64, binding);
+                log.binding(Event::MappingDelete64, binding);
             });
             refused(error)
         })?;
         let session = Session(self.writer.objects().get(number));
-        log_session(&mut self.log, Event::SessionCreate64, rules, session);
+        self.log.session(Event::SessionCreate64, number, rules, session);
         Ok(number)
     }
 
     /// All bindings are in use, or another reason.
     fn note_refusal(&mut self, error: SessionError) -> Nat64Drop {
         if let SessionError::Full { sessions_max } = error {
-            self.log.quota(Event::MappingQuota, (0, 0), sessions_max as u32);
+            self.log.quota(Event::MappingQuota, sessions_max as u32);
         }
         refused(error)
     }
@@ -127,7 +135,7 @@ impl Owner {
         if self.writer.len() < most {
             return Ok(());
         }
-        self.log.quota(Event::SessionQuota, (0, 0), most as u32);
+        self.log.quota(Event::SessionQuota, most as u32);
         Err(Nat64Drop::SessionsExceeded)
     }
 
@@ -158,16 +166,9 @@ impl Owner {
         let outside = outside_key(external, protocol, rules.outside_table);
         let bound = self.bindings.bind(key, outside, false);
         let number = bound.map_err(|error| self.note_refusal(error))?;
-        log_binding(&mut self.log, Event::MappingCreate64, self.bindings.read.get(number));
+        self.log.binding(Event::MappingCreate64, self.bindings.read.get(number));
         Ok(number)
     }
-}
-
-/// Log that a session begins or ends. Its prefix is there as long as it is.
-fn log_session(log: &mut Log, event: Event, rules: &Rules, session: Session<'_>) {
-    let Inside { host, remote, ports, table, prefix, .. } = session.inside();
-    let remote = rules.prefix(prefix).map_or(0, |prefix| prefix.embed(remote));
-    log.session64(event, Inside64 { host, port: ports.source, remote, table }, session.outside());
 }
 
 fn refused(error: SessionError) -> Nat64Drop {
@@ -279,10 +280,10 @@ impl SlowPath {
             now_s,
             first: (Direction::InToOut, flags),
         };
-        let made = owner.make(rules, new);
+        let made = owner.make(rules, new, NewSession::words);
         if made.is_err() {
             let Owner { bindings, log, .. } = owner.as_mut();
-            bindings.discard(binding, |binding| log_binding(log, Event::MappingDelete64, binding));
+            bindings.discard(binding, |binding| log.binding(Event::MappingDelete64, binding));
         }
         self.note_made(cx, made)
     }
@@ -359,7 +360,7 @@ impl SlowPath {
             now_s,
             first: (Direction::OutToIn, flags),
         };
-        let made = owner.make(rules, new);
+        let made = owner.make(rules, new, NewSession::words);
         self.note_made(cx, made)
     }
 
@@ -445,8 +446,11 @@ impl Node for SlowPath {
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
         let places = places_of_turn(owner.writer.places());
         owner.log.set_now(cx.now_ns);
+        let grace_s = owner.log.grace_s();
         let ended = owner.end_where(shared.rules(cx.pass), places, |session| {
-            now_s.saturating_sub(session.seen_s()) > shared.timeouts.get(session.class())
+            let grace_s = if session.mark() == 0 { 0 } else { grace_s };
+            let timeout_s = shared.timeouts.get(session.class());
+            now_s.saturating_sub(session.seen_s()) > timeout_s + grace_s
         });
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);

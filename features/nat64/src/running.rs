@@ -65,6 +65,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let length = of("prefix-length", Some(prefix_length.into()).filter(|n| *n != 128));
         config.command(format_args!("nat64 subscriber-limit sessions {sessions}{length}"));
     }
+    quiver_standby_sessions::write_config::<Nat64>(engine, config);
 }
 
 /// What holds without NAT64 being enabled.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 to 3 | key of packets of IPv6 ([`Inside`]) |
 //! | 4 to 7 | key of packets of IPv4 ([`Outside`]) |
-//! | 8 | second in which it was last refreshed |
+//! | 8 | second in which it was last refreshed (32 bits), mark (32): 0 when a packet did it here |
 //! | 9 | state of TCP ([`Tcp`]) |
 //! | 10 | what upper checksums get: to IPv4 16 bits, to IPv6 16 bits; number of the binding |
 //! | 11 | table of IPv6 packets 24 bits, flags |
@@ -173,6 +173,20 @@ impl NewSession {
     }
 }
 
+impl NewSession {
+    /// The words of a session that another router has told of.
+    pub fn peer_words(&self, mark: u32, tcp: u8) -> [u64; WORDS] {
+        let mut words = self.words();
+        words[SEEN] = seen_word(self.now_s, mark);
+        words[TCP] = tcp.into();
+        words
+    }
+}
+
+fn seen_word(seen_s: u32, mark: u32) -> u64 {
+    u64::from(seen_s) | u64::from(mark) << 32
+}
+
 /// The ends of a flow of IPv4.
 fn ends4(flow: &Flow) -> Ends4 {
     let ports = Ports { source: flow.source.port, destination: flow.destination.port };
@@ -233,6 +247,18 @@ impl Session<'_> {
     /// Seconds, when it was last refreshed.
     pub fn seen_s(self) -> u32 {
         self.word(SEEN) as u32
+    }
+
+    /// Which time it was that another router told all, when this was told; 0 when a packet came
+    /// here since, or made it.
+    pub fn mark(self) -> u32 {
+        (self.word(SEEN) >> 32) as u32
+    }
+
+    /// Another router tells how the session stands there.
+    pub fn set_by_peer(self, seen_s: u32, mark: u32, tcp: u8) {
+        self.0[TCP].store(tcp.into(), Ordering::Relaxed);
+        self.0[SEEN].store(seen_word(seen_s, mark), Ordering::Relaxed);
     }
 
     /// A packet came: from either side it refreshes the session (RFC 6146 §3.5.1).

@@ -6,3 +6,4 @@ mod golden;
 mod hostile;
 mod log;
 mod sessions;
+mod standby;

@@ -14,7 +14,7 @@ pub const FEATURES: [Register; 4] = [
     quiver_nat64::register,
 ];
 pub const HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
-const OTHER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 3);
+pub const OTHER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 3);
 pub const REMOTE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 pub const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const UDP: u8 = 17;
@@ -93,7 +93,7 @@ pub fn tcp(source: u16, destination: u16, flags: u8) -> Vec<u8> {
 }
 
 /// Send from a host inside; the source address and port that come out, if anything does.
-fn from_inside(
+pub fn from_inside(
     router: &mut Router,
     host: Ipv6Addr,
     remote: Ipv4Addr,
@@ -108,7 +108,7 @@ fn from_inside(
 }
 
 /// Send from outside to the pool; the destination address and port that come out inside.
-fn from_outside(
+pub fn from_outside(
     router: &mut Router,
     remote: Ipv4Addr,
     protocol: u8,
