@@ -12,6 +12,9 @@ use quiver_core::{Context, NodeId, Packet};
 /// Buffers in rotation on the paths with the suffix `-cold`.
 pub const COLD_BUFFERS: usize = 32_768;
 
+/// Bytes of a frame with IPv4, and of one with IPv6.
+const IP4_FRAME_BYTES: usize = 60;
+const IP6_FRAME_BYTES: usize = 74;
 /// Bytes of the addresses in front of a frame.
 const ADDRESSES_BYTES: usize = 12;
 
@@ -29,12 +32,38 @@ pub enum Template {
     Flows4([u8; 64], Arc<Vec<Flow4>>, usize),
     /// An IPv6 frame whose addresses, protocol and ports differ; first ones likewise.
     Flows6([u8; 80], Arc<Vec<Flow6>>, usize),
+    /// An IPv4 frame in one of IPv6 whose source differs, too; first ones likewise.
+    Softwires(Vec<u8>, Arc<Vec<(u128, Flow4)>>, usize),
     /// An IPv6 frame whose destination differs.
     Ip6([u8; 80], Arc<Vec<u128>>),
     /// A longer IPv6 frame whose destination differs.
     Segments(Vec<u8>, Arc<Vec<u128>>),
     /// The same frame again and again, of any length.
     Made(Vec<u8>),
+}
+
+impl Template {
+    /// Packets that come once, before the others take turns.
+    pub fn once(&self) -> usize {
+        match self {
+            Template::Ip4(_, _, once)
+            | Template::Flows4(_, _, once)
+            | Template::Flows6(_, _, once)
+            | Template::Softwires(_, _, once) => *once,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of a frame, where nothing is cut.
+    fn frame_bytes(&self) -> usize {
+        match self {
+            Template::Flows6(..) | Template::Ip6(..) => IP6_FRAME_BYTES,
+            Template::Softwires(frame, ..)
+            | Template::Segments(frame, _)
+            | Template::Made(frame) => frame.len(),
+            _ => IP4_FRAME_BYTES,
+        }
+    }
 }
 
 /// What differs in an IPv4 packet: addresses (source first), ports, header checksum, protocol.
@@ -78,12 +107,7 @@ impl Maker {
 
     /// Packets that come once, before the others take turns.
     pub fn once(&self) -> usize {
-        match &self.template {
-            Template::Ip4(_, _, once)
-            | Template::Flows4(_, _, once)
-            | Template::Flows6(_, _, once) => *once,
-            _ => 0,
-        }
+        self.template.once()
     }
 
     fn write(&mut self, packet: &mut Packet) {
@@ -125,6 +149,16 @@ impl Maker {
                 bytes[54..56].copy_from_slice(&flow.ports[0].to_be_bytes());
                 bytes[56..58].copy_from_slice(&flow.ports[1].to_be_bytes());
             }
+            Template::Softwires(frame, flows, once) => {
+                let (b4, flow) = &flows[place(at, *once, flows.len())];
+                bytes[..frame.len()].copy_from_slice(frame);
+                bytes[22..38].copy_from_slice(&b4.to_be_bytes());
+                bytes[64..66].copy_from_slice(&flow.checksum.to_be_bytes());
+                bytes[66..70].copy_from_slice(&flow.addresses[0].to_be_bytes());
+                bytes[70..74].copy_from_slice(&flow.addresses[1].to_be_bytes());
+                bytes[74..76].copy_from_slice(&flow.ports[0].to_be_bytes());
+                bytes[76..78].copy_from_slice(&flow.ports[1].to_be_bytes());
+            }
             Template::Made(frame) => bytes[..frame.len()].copy_from_slice(frame),
             Template::Segments(frame, destinations) => {
                 bytes[..frame.len()].copy_from_slice(frame);
@@ -144,8 +178,17 @@ impl Maker {
         cache: &mut quiver_core::memory::buffer::BufferCache,
         frame: &mut Frame,
     ) {
+        self.fill_up_to(FRAME_PACKETS_MAX, cache, frame);
+    }
+
+    fn fill_up_to(
+        &mut self,
+        count: usize,
+        cache: &mut quiver_core::memory::buffer::BufferCache,
+        frame: &mut Frame,
+    ) {
         let data_bytes = cache.pool().data_bytes();
-        for _ in 0..FRAME_PACKETS_MAX {
+        for _ in 0..count {
             let packet = match &mut self.rotation {
                 Some(rotation) => rotation.take(),
                 None => cache.packet(),
@@ -213,20 +256,31 @@ impl RxQueue for Source {
     }
 }
 
-/// The receive side of an interface by which one packet comes before all others.
-pub struct Primer(pub Option<Vec<u8>>);
+/// The receive side of an interface by which some packets come before all others: those that come
+/// once, or a single one.
+pub struct Primer {
+    maker: Maker,
+    left: usize,
+}
+
+impl Primer {
+    /// The packets of a template.
+    pub fn new(template: Template) -> Primer {
+        let (left, bytes) = (template.once().max(1), template.frame_bytes());
+        Primer { maker: Maker::new(template, bytes, &[]), left }
+    }
+
+    /// Vectors that they come in.
+    pub fn vectors(&self) -> usize {
+        self.left.div_ceil(FRAME_PACKETS_MAX)
+    }
+}
 
 impl RxQueue for Primer {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        let packet = self.0.take().and_then(|bytes| {
-            let mut packet = cx.buffers.packet()?;
-            let fits = packet.append(&bytes, cx.buffers);
-            assert!(fits, "a buffer holds the packet");
-            Some(packet)
-        });
-        if let Some(packet) = packet {
-            let _ = frame.push(packet);
-        }
+        let count = self.left.min(FRAME_PACKETS_MAX);
+        self.maker.fill_up_to(count, cx.buffers, frame);
+        self.left -= count;
         None
     }
 }

@@ -122,7 +122,7 @@ fn proxies() -> Vec<Path> {
             let proxy = proxy("bench0");
             setup.push(proxy.trim());
             let path = of(&format!("srv6-{kind}{number}-back"), back(inside), inwards, &setup);
-            paths.push(Path { primer: keeps.then(|| to(inside)), ..path });
+            paths.push(Path { primer: keeps.then(|| Packets::Made(to(inside))), ..path });
         }
     }
     paths

@@ -109,6 +109,8 @@ impl Router {
         quiver_cop::register(&mut registry);
         quiver_det44::register(&mut registry);
         quiver_nat44::register(&mut registry);
+        quiver_nat64::register(&mut registry);
+        quiver_nat66::register(&mut registry);
         quiver_map::register(&mut registry);
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
@@ -144,8 +146,10 @@ impl Router {
         let mut router = Router { once, engine, commands };
         router.configure(path)?;
         if let Some(primer) = path.primer {
-            let queue = Box::new(Primer(Some(primer())));
-            router.engine.add_rx_queue(second, INPUT, queue, RxMode::Polling, None)?;
+            let primer = Primer::new(primer.template());
+            let vectors = primer.vectors();
+            router.engine.add_rx_queue(second, INPUT, Box::new(primer), RxMode::Polling, None)?;
+            router.pass(vectors);
         }
         router.engine.add_rx_queue(first, INPUT, queue, RxMode::Polling, None)?;
         Ok(router)
@@ -170,13 +174,18 @@ impl Router {
         Ok(())
     }
 
-    fn round(&mut self) -> Round {
-        self.engine.clear_runtime();
+    /// Let so many vectors pass.
+    fn pass(&mut self, vectors: usize) {
         if let Some(worker) = self.engine.inline_worker(WorkerId(0)) {
-            for _ in 0..VECTORS {
+            for _ in 0..vectors {
                 worker.pass();
             }
         }
+    }
+
+    fn round(&mut self) -> Round {
+        self.engine.clear_runtime();
+        self.pass(VECTORS);
         let ids: Vec<NodeId> = self.engine.all_nodes().map(|(id, _)| id).collect();
         let worker = WorkerId(0);
         let input = self.engine.node_id(INPUT).unwrap_or(NodeId(0));
@@ -289,5 +298,26 @@ impl Bare {
             taken += clocks() - start;
         }
         taken as f64 / packets.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What packets from inside make, all packets from both sides find.
+    #[test]
+    fn packets_of_a_providers_translators_all_leave() {
+        let form = Form { variant: Variant::best(), block_driver: true };
+        // A million sessions are too many for a build without optimisation.
+        let few = |path: &Path| !path.name.contains("-1m-");
+        for path in crate::provider_paths::all().iter().filter(|path| few(path)) {
+            let mut router = Router::new(path, form).expect("a good path");
+            router.pass(router.once / FRAME_PACKETS_MAX + 100);
+            router.check(path).expect("all leave");
+            let mut bare = Bare::new(path, &router.engine).expect("a bare loop");
+            bare.maker.fill(&mut bare.cache, &mut bare.frame);
+            assert_eq!(bare.frame.len(), FRAME_PACKETS_MAX, "{}", path.name);
+        }
     }
 }

@@ -106,8 +106,8 @@ pub struct Path {
     pub tagging: Tagging,
     /// Do buffers rotate?
     pub cold: bool,
-    /// A packet that comes before all others, by the third interface.
-    pub primer: Option<fn() -> Vec<u8>>,
+    /// Packets that come before all others, by the third interface: those that come once.
+    pub primer: Option<Packets>,
 }
 
 /// A path of untagged frames.
@@ -196,6 +196,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
     paths.extend(crate::nat_paths::all());
+    paths.extend(crate::provider_paths::all());
     paths.extend(crate::shaper_paths::all());
     paths.extend(crate::softwire_paths::all());
     for (name, count) in IP4_ROUTES {

@@ -12,6 +12,7 @@ use crate::acl_paths::Listed;
 use crate::device::Template;
 use crate::nat_paths::Inside;
 use crate::population::{ip4_frame, ip6_frame};
+use crate::provider_paths::Sessions;
 use crate::segments::{self, Carried};
 
 /// Destinations drawn; the packets take turns among them.
@@ -37,6 +38,8 @@ pub enum Packets {
     Ip4Flows { count: u32 },
     /// IPv4 packets of many hosts, first each session once, then at random.
     Inside4(Inside),
+    /// Packets of sessions that hosts of IPv6 or behind softwires have.
+    Sessions(Sessions),
     /// IPv4 packets to 65,536 customers of a border relay, at random.
     Customers,
     /// IPv6 addresses from 2001:db8:: on.
@@ -88,6 +91,7 @@ impl Packets {
             Packets::Listed6(listed) => listed.template6(),
             Packets::Customers => crate::softwire_paths::template(),
             Packets::Inside4(inside) => inside.template4(),
+            Packets::Sessions(sessions) => sessions.template(),
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => ip4_template(
