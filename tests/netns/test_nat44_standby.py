@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from peers.namespace import Namespace, veth
+from peers.namespace import Namespace
 from peers.network import DEVICE, namespaces, reach
 from peers.processes import need, wait_until
 from peers.router import Router
+from peers.switch import bridge, plug
 
 #: The pool: a network that the host outside has a route to, by the virtual router.
 POOL = ("192.0.2.10", "192.0.2.11")
@@ -32,19 +33,6 @@ PATIENCE_S = 60.0
 SETTINGS = """nat44 port-blocks size 64 max-blocks 4
 nat44 mapping endpoint-independent filtering any
 nat44 address-pooling paired"""
-
-
-def bridge(box: Namespace, name: str) -> None:
-    """A switch of Linux, which does not look into groups."""
-    box.ip("link", "add", name, "type", "bridge", "mcast_snooping", "0")
-    box.ip("link", "set", name, "up")
-
-
-def plug(box: Namespace, switch: str, host: Namespace, device: str, port: str) -> None:
-    """Join a device of a host to a switch."""
-    veth(box, port, host, device)
-    box.ip("link", "set", port, "master", switch)
-    host.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
 
 
 @dataclass

@@ -144,7 +144,7 @@ const AREAS: &[(&str, &[Source])] = &[
         ],
     ),
     ("COP", &[all("features/cop"), some("tests", &["whitelist"])]),
-    ("NAT44", &[all("features/nat44"), some("tests", &["nat44"])]),
+    ("NAT44", &[all("features/nat44"), all("engine/standby-sessions"), some("tests", &["nat44"])]),
     ("DET44", &[all("features/det44"), some("tests", &["det44"])]),
     (
         "NAT64 and SIIT",
@@ -152,7 +152,7 @@ const AREAS: &[(&str, &[Source])] = &[
             all("engine/translation/src/versions"),
             all("features/nat64"),
             all("features/siit"),
-            some("tests", &["nat64", "464xlat"]),
+            some("tests", &["nat64", "464xlat", "standby_ip6"]),
         ],
     ),
     (
@@ -165,7 +165,13 @@ const AREAS: &[(&str, &[Source])] = &[
         ],
     ),
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
-    ("DS-Lite", &[some("features/nat44", &["softwires"]), some("tests", &["dslite", "softwire"])]),
+    (
+        "DS-Lite",
+        &[
+            some("features/nat44", &["softwire"]),
+            some("tests", &["dslite", "softwire", "standby_ip6"]),
+        ],
+    ),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
     ("Policers", &[all("features/policer"), some("tests", &["policer"])]),
     ("Classes of service", &[all("features/qos"), some("tests", &["qos"])]),

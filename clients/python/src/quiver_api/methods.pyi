@@ -1979,9 +1979,24 @@ ShowIpTableRow = TypedDict(
     },
 )
 
+ShowIpfixExporterCollectorsRow = TypedDict(
+    "ShowIpfixExporterCollectorsRow",
+    {
+        "collector": str,
+        "format": str,
+        "messages": int,
+        "path_mtu_bytes": int,
+        "records": int,
+        "records_lost": int,
+        "refused": int,
+        "source": str,
+    },
+)
+
 ShowIpfixExporterStreamsRow = TypedDict(
     "ShowIpfixExporterStreamsRow",
     {
+        "collector": str | None,
         "domain": int,
         "error": str | None,
         "sequence": int,
@@ -1996,6 +2011,7 @@ ShowIpfixExporter = TypedDict(
         "buffer_full": int,
         "bytes": int,
         "collector": str | None,
+        "collectors": list[ShowIpfixExporterCollectorsRow],
         "errors": int,
         "format": str | None,
         "messages": int,
@@ -2825,6 +2841,7 @@ ShowNat44MappingsRow = TypedDict(
     "ShowNat44MappingsRow",
     {
         "age_s": int,
+        "b4": str | None,
         "idle_s": int,
         "inside": str,
         "outside": str,
@@ -2904,6 +2921,50 @@ ShowNat64BibRow = TypedDict(
         "protocol": str,
         "sessions": int,
         "vrf": int | None,
+    },
+)
+
+ShowNat64Ha = TypedDict(
+    "ShowNat64Ha",
+    {
+        "datagrams_not_sent": int,
+        "datagrams_received": int,
+        "datagrams_resent": int,
+        "datagrams_sent": int,
+        "disagreeing": int,
+        "duplicates": int,
+        "error": str | None,
+        "failover": str | None,
+        "kept": int,
+        "key": str,
+        "last_takeover_ago_s": int | None,
+        "listener": str | None,
+        "malformed": int,
+        "missed": int,
+        "no_room": int,
+        "other_version": int,
+        "overflows": int,
+        "records_acknowledged": int,
+        "records_lost": int,
+        "records_received": int,
+        "records_sent": int,
+        "refused": int,
+        "replayed": int,
+        "resync_being_received": bool,
+        "resync_sent_percent": int | None,
+        "resyncs_received": int,
+        "resyncs_sent": int,
+        "role": str | None,
+        "round_trip_us": int | None,
+        "sessions_ended": int,
+        "sessions_made": int,
+        "sessions_refreshed": int,
+        "sessions_swept": int,
+        "since_s": int | None,
+        "state": str,
+        "takeovers": int,
+        "unauthentic": int,
+        "unreadable_records": int,
     },
 )
 
@@ -3093,6 +3154,7 @@ ShowNatHa = TypedDict(
         "malformed": int,
         "missed": int,
         "no_room": int,
+        "other_version": int,
         "overflows": int,
         "records_acknowledged": int,
         "records_lost": int,
@@ -5066,6 +5128,18 @@ class Methods:
         table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def ipfix_collector(
+        self,
+        *,
+        collector: str,
+        source: str,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        template_interval: int | str | None = None,
+        format: Literal["ipfix", "netflow-v9"] | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def ipfix_flush(self, *, if_generation: str | None = None) -> Any: ...
     def l2fib_add(
         self,
@@ -5653,6 +5727,33 @@ class Methods:
         address_dependent: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat64_ha_failover(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        refresh_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_ha_flush(self, *, if_generation: str | None = None) -> Any: ...
+    def nat64_ha_key(
+        self,
+        *,
+        disable: bool | None = None,
+        secret: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_ha_listener(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_ha_resync(self, *, if_generation: str | None = None) -> Any: ...
     def nat64_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     def nat64_mss_clamping(
         self,
@@ -8097,6 +8198,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64BibRow]: ...
+    def show_nat64_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNat64Ha: ...
     def show_nat64_interfaces(
         self,
         *,
@@ -9896,6 +9998,18 @@ class AsyncMethods:
         table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def ipfix_collector(
+        self,
+        *,
+        collector: str,
+        source: str,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        template_interval: int | str | None = None,
+        format: Literal["ipfix", "netflow-v9"] | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def ipfix_flush(self, *, if_generation: str | None = None) -> Any: ...
     async def l2fib_add(
         self,
@@ -10508,6 +10622,33 @@ class AsyncMethods:
         address_dependent: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat64_ha_failover(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        refresh_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_ha_flush(self, *, if_generation: str | None = None) -> Any: ...
+    async def nat64_ha_key(
+        self,
+        *,
+        disable: bool | None = None,
+        secret: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_ha_listener(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_ha_resync(self, *, if_generation: str | None = None) -> Any: ...
     async def nat64_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     async def nat64_mss_clamping(
         self,
@@ -13035,6 +13176,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64BibRow]: ...
+    async def show_nat64_ha(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat64Ha: ...
     async def show_nat64_interfaces(
         self,
         *,
