@@ -140,9 +140,8 @@ const SUBSCRIBER_QUOTA_64: Template = Template::new(
     ],
 );
 
-/// Sessions of hosts behind a B4: its address is the source of IPv6, behind that of the host, so that
-/// a collector that keeps one source alone keeps the B4. The natEvents are those of NAT44, which an
-/// AFTR does (RFC 6333 §6.6).
+/// Sessions of hosts behind a B4: its address is the source of IPv6, behind that of the host. The
+/// natEvents are those of NAT44, which an AFTR does (RFC 6333 §6.6).
 const SESSION_B4: Template = Template::new(
     269,
     &[
