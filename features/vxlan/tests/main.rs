@@ -3,3 +3,4 @@
 mod dead_vtep;
 mod golden;
 mod hostile;
+mod path_mtu;

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp4::Icmp4Header;
 use quiver_wire::icmp6::{self, Icmp6Header};
 use quiver_wire::ip6::MTU_MIN;
@@ -39,6 +40,11 @@ pub trait OuterEnds: OuterHeader {
     const CLAIMS: &'static str;
     /// The claims of nodes on packets that no tunnel is for, by the protocol of the outer header.
     const REST_CLAIMS: &'static str;
+    /// The claims of nodes on ICMP errors about packets that no tunnel sends, by the protocol of
+    /// the packet that is quoted.
+    const REST_ERROR_CLAIMS: &'static str;
+    /// The node for packets that a host behind the router may wait for.
+    const PUNT: &'static str;
 
     /// The ends of the packet that `bytes` begin with.
     fn ends(bytes: &[u8]) -> Option<Ends>;
@@ -52,6 +58,9 @@ pub trait OuterEnds: OuterHeader {
 
     /// What an ICMP error says, and where the packet begins that it quotes.
     fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)>;
+
+    /// Do these bytes begin a fragment other than the first, which has no tunnel's header?
+    fn is_later_fragment(bytes: &[u8]) -> bool;
 }
 
 impl OuterEnds for Ip4 {
@@ -59,6 +68,8 @@ impl OuterEnds for Ip4 {
     const ERROR_CLAIMS: &'static str = "icmp4-error-about-tunnel";
     const CLAIMS: &'static str = "ip4-protocol";
     const REST_CLAIMS: &'static str = "ip4-protocol-without-tunnel";
+    const REST_ERROR_CLAIMS: &'static str = "icmp4-error-without-tunnel";
+    const PUNT: &'static str = nodes::ip4::PUNT;
 
     #[inline(always)]
     fn ends(bytes: &[u8]) -> Option<Ends> {
@@ -88,6 +99,10 @@ impl OuterEnds for Ip4 {
         let icmp = Icmp4Header::overlay(bytes.get(at..)?)?;
         Some((UnderlayError::of_icmp4(icmp), at + Icmp4Header::LEN))
     }
+
+    fn is_later_fragment(bytes: &[u8]) -> bool {
+        Ip4Header::overlay(bytes).is_some_and(|header| header.fragment_offset() != 0)
+    }
 }
 
 impl OuterEnds for Ip6 {
@@ -95,6 +110,8 @@ impl OuterEnds for Ip6 {
     const ERROR_CLAIMS: &'static str = "icmp6-error-about-tunnel";
     const CLAIMS: &'static str = "ip6-protocol";
     const REST_CLAIMS: &'static str = "ip6-protocol-without-tunnel";
+    const REST_ERROR_CLAIMS: &'static str = "icmp6-error-without-tunnel";
+    const PUNT: &'static str = nodes::ip6::PUNT;
 
     #[inline(always)]
     fn ends(bytes: &[u8]) -> Option<Ends> {
@@ -130,6 +147,12 @@ impl OuterEnds for Ip6 {
         let (icmp, quoted) = Icmp6Header::split(message)?;
         let end = Ip6Header::LEN + usize::from(header.payload_length());
         Some((UnderlayError::of_icmp6(icmp), end.checked_sub(quoted.len())?))
+    }
+
+    fn is_later_fragment(bytes: &[u8]) -> bool {
+        let Some((header, behind)) = Ip6Header::split(bytes) else { return false };
+        let upper = upper_layer(header.next_header(), behind).ok();
+        upper.and_then(|upper| upper.fragment).is_some_and(|fragment| fragment.offset != 0)
     }
 }
 

@@ -12,9 +12,10 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Family;
 use quiver_wire::MacAddress;
+use serde_json::json;
 
 use super::commands::CommandText;
-use super::config::{self, TunnelConfig, Tunnels, UdpConfig};
+use super::config::{self, Tunnel, TunnelConfig, Tunnels, UdpConfig};
 use super::far_ends;
 use super::protocol::TunnelProtocol;
 
@@ -272,7 +273,7 @@ fn station<P: FarEndCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Ou
     Ok(Output::none())
 }
 
-fn columns() -> [Column; 7] {
+fn columns() -> [Column; 8] {
     [
         Column::left("Interface"),
         Column::left("State"),
@@ -281,6 +282,7 @@ fn columns() -> [Column; 7] {
         Column::right("Table"),
         Column::right("Stations"),
         Column::left("Flood list").key("flood_list"),
+        Column::left("Path MTUs").key("path_mtus"),
     ]
 }
 
@@ -292,7 +294,19 @@ fn add_row<P: FarEndCommands>(engine: &Engine, table: &mut Table, id: InterfaceI
     let list: Vec<String> = tunnels.far.list(id).map(|remote| remote.to_string()).collect();
     let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
     let row = row.cell(config.source.to_string()).cell(config.key).cell(config.table);
-    row.cell(tunnels.far.station_count(id)).cell(Cell::new(list.join(" "), list));
+    let row = row.cell(tunnels.far.station_count(id)).cell(Cell::new(list.join(" "), list));
+    row.cell(path_mtus(tunnels, tunnel));
+}
+
+/// The far ends of a port to which paths are known that take less than their first links.
+fn path_mtus<P: FarEndCommands>(tunnels: &Tunnels<P>, of: &Tunnel<P>) -> Cell {
+    let port = of.config.udp.map_or(0, |udp| udp.remote_port);
+    let far_ends = tunnels.far.peers_of(of.config.source, (of.table(), port));
+    let known = far_ends.filter_map(|(vtep, peer)| Some((vtep, tunnels.path_mtu_bytes(peer)?)));
+    let known: Vec<(IpAddr, u16)> = known.collect();
+    let words: Vec<String> = known.iter().map(|(vtep, mtu)| format!("{vtep}: {mtu}")).collect();
+    let rows = known.iter().map(|(vtep, mtu)| json!({ "vtep": vtep, "mtu_bytes": mtu }));
+    Cell::new(words.join(", "), rows.collect::<Vec<_>>())
 }
 
 fn show<P: FarEndCommands>(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {

@@ -1,7 +1,7 @@
 //! Ports with many far ends: the frames of one port go to that end which the MAC table says, and
 //! those to all stations go to every end of the port's list (head-end replication, RFC 8365 §3.2).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,8 @@ use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Fib;
 use quiver_tables::mac::FarEnd;
 
-use super::config::{Peer, TunnelConfig, TunnelError, Tunnels, fib};
+use super::config::{TunnelError, Tunnels, fib};
+use super::far_end_book::{Leads, Place};
 use super::frames::FrameTarget;
 use super::protocol::{TunnelProtocol, place};
 use crate::outer::OuterHeader;
@@ -169,72 +170,6 @@ pub(super) fn spec(names: [&'static str; 2], tables: &Arc<FarEndTables>) -> Node
     })
 }
 
-/// What has a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// A far end: the outer source, the outer destination, the small number of the table, and the
-    /// UDP port there.
-    Vtep(IpAddr, IpAddr, u32, u16),
-    /// A group of far ends of a port.
-    Group(InterfaceId, u32),
-}
-
-/// Where the frames of a number go.
-enum Leads {
-    /// To a far end.
-    Peer(Peer),
-    /// To the far end that has another number, by that one's entry.
-    Other(Option<u16>),
-}
-
-struct Known {
-    place: Place,
-    leads: Leads,
-    users: u32,
-}
-
-/// The far ends as the control thread holds them.
-#[derive(Default)]
-pub(super) struct FarEndBook {
-    numbers: BTreeMap<Place, u16>,
-    known: BTreeMap<u16, Known>,
-    free: Vec<u16>,
-    /// Those that frames to all go to, by port.
-    lists: BTreeMap<InterfaceId, BTreeMap<IpAddr, u16>>,
-    /// Stations that were added, and behind which far end.
-    stations: HashMap<FdbEntry, u16>,
-}
-
-impl FarEndBook {
-    /// The far ends that frames to all stations of a port go to.
-    pub fn list(&self, port: InterfaceId) -> impl Iterator<Item = IpAddr> {
-        self.lists.get(&port).into_iter().flat_map(BTreeMap::keys).copied()
-    }
-
-    /// Stations that are known behind far ends of a port.
-    pub fn station_count(&self, port: InterfaceId) -> usize {
-        self.stations.keys().filter(|station| station.port == port).count()
-    }
-
-    /// The number of a place that is known already, for one more user.
-    fn hold_known(&mut self, place: Place) -> Option<u16> {
-        let number = *self.numbers.get(&place)?;
-        self.known.get_mut(&number)?.users += 1;
-        Some(number)
-    }
-
-    /// A number that is free.
-    fn take_number(&mut self) -> Result<u16, TunnelError> {
-        let next = u16::try_from(self.known.len() + 1).ok();
-        self.free.pop().or(next).ok_or(TunnelError::FarEnds(FAR_ENDS_MAX))
-    }
-
-    fn insert(&mut self, number: u16, place: Place, leads: Leads) {
-        self.numbers.insert(place, number);
-        self.known.insert(number, Known { place, leads, users: 1 });
-    }
-}
-
 /// The number of a far end of a port, for one more user.
 fn hold<P: TunnelProtocol>(
     engine: &mut Engine,
@@ -250,8 +185,8 @@ fn hold<P: TunnelProtocol>(
             return Ok(number);
         }
         let number = tunnels.far.take_number()?;
-        let config = TunnelConfig { key: Some(0), destination: Some(remote), ..config };
-        let made = fib(engine).and_then(|fib| tunnels.add_peer(fib, &config, remote, table));
+        let made =
+            fib(engine).and_then(|fib| tunnels.add_far_end(fib, port, &config, (remote, table)));
         let peer = match made {
             Ok(peer) => peer,
             Err(error) => {
@@ -325,7 +260,7 @@ fn release<P: TunnelProtocol>(engine: &mut Engine, number: u16) {
         tunnels.far_tables.set_entry(FarEnd(number), 0);
         match (known.leads, engine.get_mut::<Fib>()) {
             (Leads::Other(other), _) => return other,
-            (Leads::Peer(peer), Some(fib)) => tunnels.remove_peer(fib, peer),
+            (Leads::Peer(peer), Some(fib)) => tunnels.remove_far_end(fib, peer),
             (Leads::Peer(_), None) => {}
         }
         None

@@ -10,6 +10,7 @@ mod encap;
 mod ends;
 mod errors;
 mod far_commands;
+mod far_end_book;
 mod far_ends;
 mod frames;
 mod input;
@@ -41,6 +42,7 @@ use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
+use quiver_wire::IpProtocol;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 pub use udp::source_port;
@@ -108,8 +110,14 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     if P::RECEIVES {
         graph.node(input::spec::<P, Ip4>(&table, arcs));
         graph.node(input::spec::<P, Ip6>(&table, arcs));
+    }
+    if P::TAKES_ERRORS {
         graph.node(errors::spec::<P, Ip4>(&table, &entries));
         graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    }
+    if P::TAKES_DATAGRAM_ERRORS {
+        graph.claim(Ip4::ERROR_CLAIMS, IpProtocol::UDP.0.into(), P::NODES.errors[0]);
+        graph.claim(Ip6::ERROR_CLAIMS, IpProtocol::UDP.0.into(), P::NODES.errors[1]);
     }
     for protocol in P::IP_PROTOCOLS {
         let number = protocol.0.into();

@@ -143,8 +143,13 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     const FOLLOWS_TEIB: bool = true;
     /// Have its multipoint tunnels a source of each family, or none yet?
     const HAS_SOURCES: bool = false;
-    /// Does it receive anything, and ICMP errors?
+    /// Does it receive anything?
     const RECEIVES: bool = true;
+    /// Do its nodes get ICMP errors about all UDP datagrams, because it sends to ports at which
+    /// nothing is received? They pass on those about datagrams of others. One protocol may say so.
+    const TAKES_DATAGRAM_ERRORS: bool = false;
+    /// Does it take ICMP errors about what it sends?
+    const TAKES_ERRORS: bool = Self::RECEIVES || Self::TAKES_DATAGRAM_ERRORS;
     /// Is what it receives looked up in a table of its own ([`table`](Self::table)), not in that of
     /// the tunnel's interface?
     const HAS_TABLES: bool = false;
@@ -174,6 +179,13 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// The key of what it sends, by which ICMP errors are matched.
     fn sent_key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
         Self::key(config)
+    }
+
+    /// The keys by which the end of a tunnel is looked for, one after the other, that has sent what
+    /// an ICMP error quotes: with these UDP ports, source and destination, and with `key`.
+    fn quoted_keys(ports: [u16; 2], key: Option<u32>) -> [Option<u32>; 2] {
+        let _ = ports;
+        [key; 2]
     }
 
     /// What workers know of the end of a tunnel, for [`behind`](Self::behind).

@@ -59,6 +59,12 @@ fn from_any([_, _, high, low, rest]: &Key) -> Key {
     [0, 0, *high, *low, *rest]
 }
 
+/// The key of what is sent from `local` to `remote`, one of the far ends of ports, at its UDP port
+/// `port`, whatever network it is of: what is received has a network's number.
+pub(super) fn far_key(remote: u128, local: u128, table: u32, port: u16) -> Key {
+    key(remote, local, table, port, None)
+}
+
 /// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).
 pub(super) fn bits(address: IpAddr) -> u128 {
     match address {

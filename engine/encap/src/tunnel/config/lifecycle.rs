@@ -503,7 +503,7 @@ pub(in crate::tunnel) fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: 
     if P::FOLLOWS_TEIB {
         Teib::follow(engine, follow_next_hops::<P>);
     }
-    for node in P::NODES.errors.into_iter().filter(|_| P::RECEIVES) {
+    for node in P::NODES.errors.into_iter().filter(|_| P::TAKES_ERRORS) {
         engine.on_event(node, |engine: &mut Engine, event: &Event| {
             let now_ns = engine.now_ns();
             if let (Some(report), Some(tunnels)) =

@@ -1,6 +1,7 @@
 //! Tunnels of a protocol on the control thread: their interfaces, their ends, and where their
 //! packets go.
 
+mod far_ends;
 mod lifecycle;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ use quiver_tables::exact::ExactError;
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
-use super::far_ends::{FarEndBook, FarEndTables};
+use super::far_end_book::FarEndBook;
+use super::far_ends::FarEndTables;
 use super::frames::EntryByInterface;
 use super::protocol::TunnelProtocol;
 use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
@@ -441,7 +443,10 @@ impl<P: TunnelProtocol> Tunnels<P> {
     /// Workers match what comes from a peer, and ICMP errors about what it is sent.
     fn insert_end(&mut self, peer: &Peer, end: End) -> Result<(), TunnelError> {
         self.ends.insert(peer.key, end)?;
-        if let Some(sent_key) = peer.sent_key
+        let table = self.table();
+        let is_free = |key: &Key| table.find(key).is_none_or(|of| of.interface == end.interface);
+        // Of tunnels whose packets are the same, the first has ICMP errors about them.
+        if let Some(sent_key) = peer.sent_key.filter(is_free)
             && let Err(error) = self.ends.insert(sent_key, end)
         {
             self.ends.remove(&peer.key);
@@ -453,7 +458,11 @@ impl<P: TunnelProtocol> Tunnels<P> {
     /// Workers do not any more.
     fn remove_end(&mut self, peer: &Peer) {
         self.ends.remove(&peer.key);
-        peer.sent_key.iter().for_each(|key| self.ends.remove(key));
+        let table = self.table();
+        let is_own = |key: &Key| table.find(key).is_some_and(|end| end.entry == peer.entry);
+        if let Some(sent_key) = peer.sent_key.filter(is_own) {
+            self.ends.remove(&sent_key);
+        }
     }
 
     /// Let packets to a group that come from the peer of a point-to-point tunnel be that tunnel's:
@@ -487,7 +496,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
 
     fn learn(&mut self, report: PathReport, now_ns: u64) {
         let known = self.by_interface.values().flat_map(|tunnel| tunnel.peers.values());
-        if known.into_iter().any(|peer| peer.entry == report.entry) {
+        if known.chain(self.far.peers()).any(|peer| peer.entry == report.entry) {
             self.path_mtus.learn(&self.entries, report.entry, report.mtu_bytes, now_ns);
         }
     }
