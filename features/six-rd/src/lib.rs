@@ -6,11 +6,13 @@ mod commands;
 pub mod config;
 pub mod domain;
 mod encap;
+mod errors;
 mod input;
 mod output;
 mod tables;
 
 use quiver_control::Registry;
+use quiver_encap::tunnel::OuterEnds;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_wire::IpProtocol;
 
@@ -29,7 +31,10 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(encap::spec::<Ip4>(&entries, &tables));
     registry.graph.node(output::spec(&entries, &tables));
     registry.graph.node(input::spec(&tables, arc));
-    registry.graph.claim("ip4-protocol-without-tunnel", IpProtocol::IPV6.0.into(), input::NODE);
+    registry.graph.node(errors::spec(&tables));
+    let protocol = u32::from(IpProtocol::IPV6.0);
+    registry.graph.claim(Ip4::REST_CLAIMS, protocol, input::NODE);
+    registry.graph.claim(Ip4::REST_ERROR_CLAIMS, protocol, errors::NODE);
     // Reverse path checks ask for the nodes whose index is a stacked adjacency.
     registry.graph.claim("stacked-adjacency", STACKED_CLAIM, encap::NODE);
     commands::register(registry);
