@@ -126,6 +126,7 @@ fn table(engine: &Engine) -> Table {
         Column::right("Destination port"),
         Column::right("Table"),
         Column::left("Underlay"),
+        Column::right("Path MTU").key("path_mtu_bytes"),
         Column::right("Packets"),
         Column::right("Bytes"),
     ]);
@@ -133,6 +134,7 @@ fn table(engine: &Engine) -> Table {
     for (id, interface) in in_order(engine) {
         let Some(tunnel) = tunnels.get(interface) else { continue };
         let (config, peer) = (&tunnel.config, tunnels.peers(tunnel, fib).next());
+        let path_mtu = peer.and_then(|peer| peer.path_mtu).map(|path| path.mtu_bytes);
         let underlay = match peer.and_then(|peer| peer.underlay) {
             None => "gone",
             Some(PathState::Used | PathState::Waits) => "up",
@@ -146,7 +148,8 @@ fn table(engine: &Engine) -> Table {
         let [packets, bytes] = peer.map_or([0; 2], |peer| peer.sent);
         let row = table.row().cell(id).cell(engine.interface_name(interface));
         let row = row.cell(config.source.to_string()).cell(destination.to_string()).cell(port);
-        row.cell(udp.remote_port).cell(config.table).cell(underlay).cell(packets).cell(bytes);
+        let row = row.cell(udp.remote_port).cell(config.table).cell(underlay).cell(path_mtu);
+        row.cell(packets).cell(bytes);
     }
     table
 }
