@@ -26,6 +26,11 @@ HERE, THERE, BRIDGE = "10.7.0.1", "10.7.0.2", "10.7.0.9"
 MTU_BYTES = 1400
 #: Another address of the peer.
 SECOND = "10.0.1.3"
+#: The address of the router's routed interface, the bridge that is its twin, and neighbours that the
+#: router makes in Linux.
+ROUTED, TWIN, OWN = "10.7.0.254", "vx100-b", ("proto", "81")
+#: The routed interface of the bridge domain.
+BVI = "loop5"
 #: What FRR says of a station behind the VXLAN device to the bridge.
 BEHIND = "master extern_learn"
 #: More stations behind the peer.
@@ -85,8 +90,14 @@ def linux_vtep(peer: Namespace) -> None:
     peer.ip("addr", "add", f"{BRIDGE}/24", "dev", "br0")
 
 
+def routed(commands: str) -> str:
+    """Commands of the walk-through, with a routed interface in the bridge domain."""
+    *others, _ = commands.strip().splitlines()
+    return "\n".join([*others, guide("quiver-addresses")])
+
+
 @contextmanager
-def fabric(*, has_frr: bool = True) -> Iterator[Fabric]:
+def fabric(*, has_frr: bool = True, is_routed: bool = False) -> Iterator[Fabric]:
     """Both sides, with FRR running unless the test writes to Linux itself."""
     with namespaces("router", "twins", "peer", "here", "there") as made, Router(made[0]) as router:
         _, twins, peer, here, there = made
@@ -94,7 +105,8 @@ def fabric(*, has_frr: bool = True) -> Iterator[Fabric]:
             f"""create tap id 0 host-if-name under host-ns {peer.name}
             create tap id 1 host-if-name {DEVICE} host-ns {here.name}"""
         )
-        router.configure(guide("quiver").replace("netns fabric", f"netns {twins.name}"))
+        commands = guide("quiver").replace("netns fabric", f"netns {twins.name}")
+        router.configure(routed(commands) if is_routed else commands)
         twins.ip("addr", "add", f"{OURS}/24", "dev", "under")
         peer.ip("link", "set", "under", "mtu", "1600")
         peer.ip("addr", "add", f"{PEERS}/24", "dev", "under")
@@ -226,3 +238,105 @@ def test_stations_of_a_next_hop_object_move_with_it_and_go_with_the_device() -> 
         wait_until("all are gone", lambda: made.tunnel()["stations"] == 0, 30)
         wait_until("the device is made anew", lambda: "vx100:" in twins.ip("link", "show"))
         router.check_sound()
+
+
+def neighbours(made: Fabric, *words: str) -> str:
+    """The neighbours that Linux has beside the bridge of the VNI."""
+    return made.twins.ip("neigh", "show", "dev", TWIN, *words)
+
+
+def test_addresses_of_hosts_beside_a_routed_interface_are_announced() -> None:
+    """Type 2 routes with addresses (RFC 7432 §10): the peer's bridge answers ARP for the router's host."""
+    need("vtysh", "bridge")
+    with fabric(is_routed=True) as made:
+        router, here, there, peer = made.router, made.here, made.there, made.peer
+        reach(here, ROUTED)
+        mac = here.mac(DEVICE)
+        wait_until("Linux has the neighbour", lambda: f"{HERE} lladdr {mac}" in neighbours(made, *OWN))
+        routes = "show bgp l2vpn evpn route type macip"
+        wait_until("the peer has the route", lambda: f"[{HERE}]" in made.daemons[1].ask(routes), 60)
+        known = f"{HERE} lladdr {mac} extern_learn"
+        wait_until("the peer's bridge has it", lambda: known in peer.ip("neigh", "show", "dev", "br0"))
+
+        # The peer's bridge answers in the place of the host, which does not hear the question.
+        there.ip("neigh", "flush", "all")
+        with Capture(here, DEVICE, "arp") as capture:
+            reach(there, HERE)
+            asked = [line for line in capture.lines() if f"Who has {HERE}? Tell {THERE}" in line]
+        assert not asked, asked
+        assert mac in there.ip("neigh", "show", HERE)
+
+        # The router's own is not taken for one of Linux's, and it keeps its age.
+        (row,) = (row for row in router.json(f"show ip neighbor {BVI}") if row["address"] == HERE)
+        assert row["state"] not in ("static", "external")
+
+        # A host behind the peer is FRR's own to announce: the router leaves it alone.
+        reach(there, ROUTED)
+        wait_until("the router knows the peer's host", lambda: there.mac(DEVICE) in made.stations())
+        wait_until("it is not the router's", lambda: THERE not in neighbours(made, *OWN))
+
+        # Forgotten here, it is withdrawn there.
+        here.ip("link", "set", DEVICE, "down")
+        router.ctl(f"ip neighbor del {BVI} {HERE}")
+        wait_until("Linux has lost it", lambda: HERE not in neighbours(made))
+        wait_until("the peer has lost it", lambda: f"[{HERE}]" not in made.daemons[1].ask(routes), 60)
+        wait_until("its bridge, too", lambda: HERE not in peer.ip("neigh", "show", "dev", "br0"))
+        assert all(process.is_alive for frr in made.daemons for process in frr.processes)
+        router.check_sound()
+
+
+def test_a_host_that_changes_its_mac_address_or_side_is_announced_anew() -> None:
+    need("vtysh", "bridge")
+    with fabric(is_routed=True) as made:
+        here, there, peer = made.here, made.there, made.peer
+        reach(here, ROUTED)
+        old, new = here.mac(DEVICE), "02:00:00:00:0a:01"
+
+        def has(mac: str) -> bool:
+            return f"{HERE} lladdr {mac} extern_learn" in peer.ip("neigh", "show", "dev", "br0")
+
+        wait_until("the peer has the address", lambda: has(old), 60)
+        here.ip("link", "set", DEVICE, "address", new)
+        reach(here, ROUTED)
+        wait_until("the peer has the new MAC address", lambda: has(new), 60)
+        # The address moves behind the peer: its announcement takes the place of the router's.
+        here.ip("link", "set", DEVICE, "down")
+        there.ip("addr", "add", f"{HERE}/24", "dev", DEVICE)
+        there.run("ping", "-c", "1", "-I", HERE, BRIDGE, check=False)
+        moved = f"{HERE} lladdr {there.mac(DEVICE)} extern_learn"
+        peer.run("ping", "-c", "2", HERE, check=False)
+        wait_until("the address is behind the peer", lambda: moved in neighbours(made), 60)
+        assert HERE not in neighbours(made, *OWN)
+        wait_until(
+            "the router knows it from FRR",
+            lambda: (
+                [
+                    row["state"]
+                    for row in made.router.json(f"show ip neighbor {BVI}")
+                    if row["address"] == HERE
+                ]
+                == ["external"]
+            ),
+        )
+        assert all(process.is_alive for frr in made.daemons for process in frr.processes)
+        made.router.check_sound()
+
+
+def test_neighbours_that_an_earlier_router_left_beside_a_bridge_go() -> None:
+    need("bridge")
+    with fabric(has_frr=False, is_routed=True) as made:
+        reach(made.here, ROUTED)
+        wait_until("Linux has the neighbour", lambda: HERE in neighbours(made, *OWN))
+        # Linux forgets the neighbours of a link that gets another layer 2 address.
+        mac = "02:00:00:00:0b:01"
+        made.router.ctl(f"set interface mac address {BVI} {mac}")
+        wait_until("the bridge has the address", lambda: made.twins.mac(TWIN) == mac)
+        wait_until("Linux has the neighbour again", lambda: HERE in neighbours(made, *OWN))
+        made.router.kill()
+        assert HERE in neighbours(made, *OWN), "nobody took it away"
+        with Router(Namespace("again")) as router:
+            router.configure(
+                f"""create tap id 0 host-if-name t0
+                lcp create tap0 host-if e7 netns {made.twins.name}"""
+            )
+            wait_until("it is gone", lambda: HERE not in neighbours(made))

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use crate::message::{Attributes, flag, number};
 use crate::request::Request;
+use crate::route::protocol;
 use crate::{family, ip_address};
 
 /// A neighbour is known, or is known by something else.
@@ -19,6 +20,7 @@ const DESTINATION: u16 = 1;
 const MAC: u16 = 2;
 const VLAN: u16 = 5;
 const MASTER: u16 = 9;
+const PROTOCOL: u16 = 12;
 const OBJECT: u16 = 13;
 
 /// The entry is the bridge's that the link is a port of (`NTF_MASTER`).
@@ -47,6 +49,8 @@ pub struct Neighbour {
     pub master: Option<u32>,
     /// Did somebody else than the kernel learn it (`NTF_EXT_LEARNED`)?
     pub is_external: bool,
+    /// Who made it: one of [`route::protocol`](crate::route::protocol), 0 where nobody says.
+    pub protocol: u8,
 }
 
 impl Neighbour {
@@ -63,6 +67,7 @@ impl Neighbour {
             state: u16::from_ne_bytes([header[8], header[9]]),
             master: None,
             is_external: header[10] & EXTERNAL != 0,
+            protocol: 0,
         };
         for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
             match number_of {
@@ -70,6 +75,7 @@ impl Neighbour {
                 MAC => neighbour.mac = <[u8; 6]>::try_from(value).ok(),
                 MASTER => neighbour.master = number(value),
                 OBJECT => neighbour.object = number(value),
+                PROTOCOL => neighbour.protocol = value.first().copied().unwrap_or(0),
                 VLAN => neighbour.vlan = value.first_chunk().map(|vlan| u16::from_ne_bytes(*vlan)),
                 _ => {}
             }
@@ -130,7 +136,7 @@ impl LearnedStation {
     }
 }
 
-/// A configured neighbour that is to be made or removed.
+/// A neighbour of the router's that is to be made or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewNeighbour {
     /// The number of the link.
@@ -153,10 +159,11 @@ impl NewNeighbour {
         }
     }
 
-    /// Make it a configured one with this layer 2 address, whatever is known of it.
+    /// Make it one with this layer 2 address, which does not age, whatever is known of it.
     pub fn add(&self, mac: [u8; 6]) -> Request {
         let flags = flag::CREATE | flag::REPLACE;
-        self.request(NEW, flags, libc::NUD_PERMANENT).attribute(MAC, &mac)
+        let request = self.request(NEW, flags, libc::NUD_PERMANENT).attribute(MAC, &mac);
+        request.attribute(PROTOCOL, &[protocol::QUIVER])
     }
 
     /// Remove it.

@@ -95,7 +95,7 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
-    (pair.link, pair.linux) = (None, None);
+    (pair.link, pair.linux, pair.linux_mac) = (None, None, None);
     (pair.is_bridge_port, pair.is_in_vrf) = (false, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();

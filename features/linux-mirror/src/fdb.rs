@@ -247,6 +247,11 @@ impl Stations {
         self.written.retain(|station| station.port != port);
     }
 
+    /// Has Linux a station behind this port because the bridge domain has learned it?
+    pub fn has_written(&self, station: &FdbEntry) -> bool {
+        self.written.contains(station)
+    }
+
     fn is_empty(&self) -> bool {
         self.linux.is_empty() && self.written.is_empty()
     }

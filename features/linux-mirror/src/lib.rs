@@ -15,6 +15,7 @@ mod link_state;
 mod metrics;
 mod mirror;
 mod objects;
+mod own_neighbours;
 mod own_routes;
 mod pairs;
 mod reader;

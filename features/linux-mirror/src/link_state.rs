@@ -88,7 +88,11 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let follows_mac = pair.crossing == Crossing::Frames;
     pair.is_bridge_port = facts.is_bridge_port;
     pair.is_in_vrf = facts.is_in_vrf;
-    let is_own_news = before.is_none_or(|before| before.0 != now.0);
+    let had_mac = pair.linux_mac.replace(facts.mac);
+    if had_mac != Some(facts.mac) {
+        pair.written_neighbours.clear(); // Linux forgets them with the layer 2 address of a link
+    }
+    let is_own_news = before.is_none_or(|before| before.0 != now.0) || had_mac != Some(facts.mac);
     if is_own_news {
         mirror.own.compare_all();
     }

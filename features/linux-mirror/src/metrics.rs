@@ -87,6 +87,11 @@ fn write(engine: &Engine, text: &mut Text) {
     for (labels, feed) in &feeds {
         text.count(labels, feed.routes.refused);
     }
+    text.family(&Family::gauge(
+        "quiver_linux_mirror_neighbours_left_out",
+        "Learned neighbours beside bridges of VNIs that Linux does not get, for there are too many",
+    ));
+    text.count(&Labels::default(), mirror.own.neighbours.left_out() as u64);
     text.family(&Family::gauge("quiver_linux_mirror_pairs", "Interfaces that have a twin"));
     text.count(&Labels::default(), mirror.pairs.len() as u64);
 }

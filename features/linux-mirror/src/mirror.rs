@@ -38,6 +38,8 @@ pub(crate) struct Pair {
     pub link: Option<u32>,
     /// What Linux last said: is it up, and its MTU.
     pub linux: Option<(bool, u32)>,
+    /// The layer 2 address that Linux last said.
+    pub linux_mac: Option<[u8; 6]>,
     /// Is it a port of a bridge of Linux?
     pub is_bridge_port: bool,
     /// Does it belong to a VRF device of Linux?
@@ -69,6 +71,7 @@ impl Pair {
             namespace,
             link: None,
             linux: None,
+            linux_mac: None,
             is_bridge_port: false,
             is_in_vrf: false,
             is_automatic: false,

@@ -1,11 +1,11 @@
-//! Routes and neighbours that the operator configures become Linux's where their interfaces have
-//! twins, so that daemons there can redistribute them and programs there can use them.
+//! Routes that the operator configures become Linux's where their interfaces have twins, so that
+//! daemons there can redistribute them and programs there can use them.
 //!
 //! Once a turn of the control loop a bounded number of routes is compared with what Linux was
 //! told. The thread that reads netlink writes the differences; when many wait for it, the next
 //! turn goes on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use quiver_forwarding::fib::{
     Family, Fib, Path, RECURSION_MAX, RoutePlace, RouteView, RouteWatcher, Source, TakenChanges,
     Target,
 };
-use quiver_forwarding::neighbour::NeighbourState;
 use quiver_netlink::route::{NewHop, RouteKind};
 use quiver_tables::prefix::IpPrefix;
 
 use crate::mirror::{Mirror, Namespace};
-use crate::reader::{OwnChange, OwnRoute, RouteKey, neighbour};
+use crate::own_neighbours::{self, OwnNeighbours};
+use crate::reader::{OwnChange, OwnRoute, RouteKey};
 use crate::{routes, tables};
 
 /// Routes that are looked at in a turn.
@@ -27,7 +27,7 @@ const LOOKS_MAX: usize = 4096;
 /// Winning routes that a walk over tables passes in a turn.
 const PASSED_MAX: usize = 16_384;
 /// Changes that may wait for a thread before no more are made.
-const WAITING_MAX: u64 = 8_192;
+pub(crate) const WAITING_MAX: u64 = 8_192;
 /// When there is more to do, the next turn comes after this time.
 const NEXT_TURN_NS: u64 = 2_000_000;
 /// Routes by next hops without an interface are resolved again so often at most.
@@ -58,8 +58,8 @@ pub(crate) struct OwnRoutes {
     resolved: (u64, u64),
     /// Routes that Linux cannot have: no hop of theirs has a twin.
     left_out: HashSet<RoutePlace>,
-    static_changes: u64,
-    are_neighbours_dirty: bool,
+    /// Neighbours that Linux was given.
+    pub neighbours: OwnNeighbours,
     /// When the timer of the next turn is due.
     wakes_ns: u64,
 }
@@ -67,7 +67,8 @@ pub(crate) struct OwnRoutes {
 impl OwnRoutes {
     /// Something changed that any route may depend on: a pair, a link, a table.
     pub fn compare_all(&mut self) {
-        (self.is_dirty, self.are_neighbours_dirty) = (true, true);
+        self.is_dirty = true;
+        self.neighbours.compare_all();
     }
 
     /// How many routes a namespace was told.
@@ -283,8 +284,8 @@ pub(crate) fn update_linux(engine: &mut Engine) {
     engine.with(|engine, mirror: &mut Mirror| {
         let mut own = std::mem::take(&mut mirror.own);
         let more_in_ns = compare(engine, mirror, &mut own);
-        update_neighbours(engine, mirror, &mut own);
-        if let Some(pause_ns) = more_in_ns {
+        let looks_in_ns = own_neighbours::update(engine, mirror, &mut own.neighbours);
+        for pause_ns in [more_in_ns, looks_in_ns].into_iter().flatten() {
             own.wake(engine, pause_ns);
         }
         mirror.own = own;
@@ -304,7 +305,7 @@ fn compare(engine: &mut Engine, mirror: &mut Mirror, own: &mut OwnRoutes) -> Opt
     if own.is_watching != is_wanted {
         fib.watch_route_changes(RouteWatcher::Configured, is_wanted);
         own.is_watching = is_wanted;
-        own.are_neighbours_dirty = true;
+        own.neighbours.compare_all();
     }
     if !is_wanted {
         withdraw_all(mirror, own);
@@ -394,43 +395,4 @@ fn withdraw_all(mirror: &Mirror, own: &mut OwnRoutes) {
     (own.queue, own.walk) = (VecDeque::new(), None);
     own.recursive.clear();
     own.left_out.clear();
-}
-
-/// Have Linux get configured neighbours of interfaces with twins, and lose those that are gone.
-fn update_neighbours(engine: &Engine, mirror: &mut Mirror, own: &mut OwnRoutes) {
-    let Some(fib) = engine.get::<Fib>() else { return };
-    let neighbours = fib.neighbours();
-    let now = neighbours.static_changes();
-    if !std::mem::take(&mut own.are_neighbours_dirty) && own.static_changes == now {
-        return;
-    }
-    own.static_changes = now;
-    let updates_linux = mirror.updates_linux;
-    let mut asks = Vec::new();
-    for (id, pair) in &mut mirror.pairs {
-        let is_up = pair.linux.is_some_and(|(is_up, _)| is_up);
-        let Some(link) = pair.link.filter(|_| is_up) else {
-            pair.written_neighbours.clear(); // Linux forgets them with a link that is down
-            continue;
-        };
-        let configured = neighbours
-            .on(*id)
-            .filter(|(_, known)| updates_linux && known.state == NeighbourState::Static);
-        let wanted: BTreeMap<IpAddr, [u8; 6]> =
-            configured.map(|(address, known)| (address, known.mac.0)).collect();
-        let gone = pair.written_neighbours.keys().filter(|known| !wanted.contains_key(known));
-        let gone: BTreeSet<IpAddr> = gone.copied().collect();
-        let mut changes: Vec<OwnChange> =
-            gone.into_iter().map(|address| neighbour(link, address, None)).collect();
-        for (address, mac) in &wanted {
-            if pair.written_neighbours.get(address) != Some(mac) {
-                changes.push(neighbour(link, *address, Some(*mac)));
-            }
-        }
-        pair.written_neighbours = wanted;
-        asks.push((pair.namespace.clone(), changes));
-    }
-    for (namespace, changes) in asks {
-        mirror.write(&namespace, changes);
-    }
 }

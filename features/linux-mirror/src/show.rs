@@ -9,6 +9,7 @@ use quiver_core::graph::node::Reason;
 use crate::classes::Class;
 use crate::commands::GROUP;
 use crate::mirror::{Mirror, Namespace, Origin, name_of};
+use crate::own_neighbours::{LEARNED_MAX, LEARNED_PER_STATION_MAX};
 use crate::to_host::{self, ToHostEvent};
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -171,6 +172,13 @@ fn sync(engine: &Engine) -> Output {
         errors.push(format!(
             "{left_out} configured routes are not in Linux: none of their hops has a twin that is \
              up, or Linux has no such table or path"
+        ));
+    }
+    let neighbours = mirror.own.neighbours.left_out();
+    if neighbours > 0 {
+        errors.push(format!(
+            "{neighbours} learned neighbours beside bridges of VNIs are not in Linux: it gets \
+             {LEARNED_MAX} beside each, {LEARNED_PER_STATION_MAX} of one station"
         ));
     }
     let shown = Output::none().table("namespaces", table);

@@ -155,6 +155,20 @@ impl EvpnWish {
     }
 }
 
+/// The routed interfaces that have bridges of VNIs as twins, and the VXLAN interfaces of these.
+pub(crate) fn routed(mirror: &Mirror) -> BTreeMap<InterfaceId, InterfaceId> {
+    let bridge = |twin: &EvpnTwin| (twin.namespace.clone(), twin.name(Part::Bridge));
+    let bridges: BTreeMap<(Namespace, String), InterfaceId> =
+        mirror.evpn.iter().map(|(vxlan, twin)| (bridge(twin), *vxlan)).collect();
+    let pairs = mirror.pairs.iter().filter(|(_, pair)| pair.is_automatic && !bridges.is_empty());
+    pairs
+        .filter_map(|(id, pair)| {
+            let vxlan = bridges.get(&(pair.namespace.clone(), pair.host_name.clone()))?;
+            Some((*id, *vxlan))
+        })
+        .collect()
+}
+
 fn bridge_name(host_name: &str) -> String {
     format!("{host_name}-b")
 }

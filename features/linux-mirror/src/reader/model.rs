@@ -139,6 +139,8 @@ pub(crate) struct Model {
     pub labels: Kept<u32, LabelFacts>,
     /// Routes of this router, or of an earlier one, in Linux.
     pub own_routes: HashSet<RouteKey>,
+    /// Neighbours that the router has made.
+    pub own_neighbours: HashSet<(u32, IpAddr)>,
     /// A link that went down or lost an address since somebody looked: it may be about to go.
     pub leaving: Option<u32>,
 }
@@ -158,6 +160,7 @@ impl Model {
             routes: Routes::new(),
             labels: Kept::new(),
             own_routes: HashSet::new(),
+            own_neighbours: HashSet::new(),
             leaving: None,
         }
     }
@@ -331,7 +334,14 @@ impl Model {
         }
         let Some(address) = read.address else { return };
         let key = (read.link, address);
-        match read.mac.filter(|_| message.kind == neighbour::NEW && read.is_usable()) {
+        let is_there = message.kind == neighbour::NEW && read.is_usable();
+        if is_there && read.protocol == route::protocol::QUIVER {
+            self.own_neighbours.insert(key);
+            self.neighbours.remove(key);
+            return;
+        }
+        self.own_neighbours.remove(&key);
+        match read.mac.filter(|_| is_there) {
             Some(mac) => {
                 let is_daemons = read.is_external && read.is_static();
                 let is_permanent = read.is_permanent() || is_daemons;

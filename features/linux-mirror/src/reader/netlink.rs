@@ -185,8 +185,13 @@ impl Thread {
         let repairs = self.wanted.repairs(&self.model.own_routes);
         repairs.iter().for_each(|change| self.write(change));
         let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
-        self.dump(&neighbours, |model| model.neighbours.begin_dump())?;
+        self.dump(&neighbours, |model| {
+            model.neighbours.begin_dump();
+            model.own_neighbours.clear();
+        })?;
         self.model.neighbours.sweep();
+        let stale = self.wanted.stale_neighbours(&self.model.own_neighbours);
+        stale.iter().for_each(|change| self.write(change));
         // Kernels without bridges have no such entries.
         let stations = [neighbour::dump(family::BRIDGE)];
         let begin = |model: &mut Model| {
@@ -279,7 +284,7 @@ impl Thread {
                         self.write(change);
                         self.shared.counts.own_waiting.fetch_sub(1, Ordering::Relaxed);
                     }
-                    let count = self.wanted.len() as u64;
+                    let count = self.wanted.routes() as u64;
                     self.shared.counts.own_routes.store(count, Ordering::Relaxed);
                 }
             }

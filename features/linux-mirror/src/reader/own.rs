@@ -76,34 +76,50 @@ impl OwnChange {
     }
 }
 
-/// The routes that Linux is to have.
+/// The routes and neighbours that Linux is to have.
 #[derive(Default)]
-pub(super) struct Wanted(HashMap<RouteKey, Arc<OwnRoute>>);
+pub(super) struct Wanted {
+    routes: HashMap<RouteKey, Arc<OwnRoute>>,
+    neighbours: HashSet<(u32, IpAddr)>,
+}
 
 impl Wanted {
     /// Take a change over.
     pub fn take(&mut self, change: &OwnChange) {
         match change {
             OwnChange::Route(key, Some(route)) => {
-                self.0.insert(*key, route.clone());
+                self.routes.insert(*key, route.clone());
             }
             OwnChange::Route(key, None) => {
-                self.0.remove(key);
+                self.routes.remove(key);
             }
-            OwnChange::Neighbour(..) | OwnChange::Station(..) => {}
+            OwnChange::Neighbour(whom, mac) => {
+                let key = (whom.link, whom.address);
+                match mac {
+                    Some(_) => self.neighbours.insert(key),
+                    None => self.neighbours.remove(&key),
+                };
+            }
+            OwnChange::Station(..) => {}
         }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// How many routes there are.
+    pub fn routes(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// What takes away neighbours that an earlier router has left in Linux.
+    pub fn stale_neighbours(&self, found: &HashSet<(u32, IpAddr)>) -> Vec<OwnChange> {
+        let stale = found.difference(&self.neighbours);
+        stale.map(|(link, address)| neighbour(*link, *address, None)).collect()
     }
 
     /// What makes of the routes that were found in Linux those that are wanted.
     pub fn repairs(&self, found: &HashSet<RouteKey>) -> Vec<OwnChange> {
-        let stale = found.iter().filter(|key| !self.0.contains_key(key));
+        let stale = found.iter().filter(|key| !self.routes.contains_key(key));
         let stale = stale.map(|key| OwnChange::Route(*key, None));
-        let missing = self.0.iter().filter(|(key, _)| !found.contains(key));
+        let missing = self.routes.iter().filter(|(key, _)| !found.contains(key));
         let missing = missing.map(|(key, route)| OwnChange::Route(*key, Some(route.clone())));
         stale.chain(missing).collect()
     }
@@ -136,5 +152,21 @@ mod tests {
         };
         assert_eq!(of(true), ["route 0.0.3.0/24 of table 254"]);
         assert_eq!(of(false), ["route 0.0.1.0/24 of table 254"]);
+    }
+
+    #[test]
+    fn after_a_dump_stale_neighbours_go() {
+        let address = |n: u8| IpAddr::from([10, 0, 0, n]);
+        let mut wanted = Wanted::default();
+        for n in [1, 2] {
+            wanted.take(&neighbour(7, address(n), Some([2, 0, 0, 0, 0, n])));
+        }
+        wanted.take(&neighbour(7, address(2), None));
+        let found = HashSet::from([(7, address(1)), (7, address(2)), (8, address(1))]);
+        let stale = wanted.stale_neighbours(&found);
+        let mut names: Vec<String> = stale.iter().map(OwnChange::words).collect();
+        names.sort();
+        assert!(stale.iter().all(OwnChange::removes));
+        assert_eq!(names, ["neighbour 10.0.0.1", "neighbour 10.0.0.2"]);
     }
 }
