@@ -1,6 +1,7 @@
-//! Neighbours of the router that Linux gets: the configured ones of interfaces with twins, and those
-//! that the router has learned beside bridges of VNIs. FRR announces what it finds beside such a
-//! bridge, so that other edges answer ARP and neighbour solicitations for them (RFC 7432 §10).
+//! Neighbours of the router that Linux gets: the configured ones of interfaces with twins, and
+//! those that the router has learned beside bridges of VNIs. FRR announces what it finds beside
+//! such a bridge, so that other edges answer ARP and neighbour solicitations for them (RFC 7432
+//! §10).
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! `6rd-icmp-error`: ICMP errors of the IPv4 network about packets of 6rd tunnels. The senders of the
-//! packets inside are notified (RFC 4213 §3.4, RFC 2473 §8).
+//! `6rd-icmp-error`: ICMP errors of the IPv4 network about packets of 6rd tunnels. The senders of
+//! the packets inside are notified (RFC 4213 §3.4, RFC 2473 §8).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The MTU of the path to a far end of a port with many: routers of the underlay report it (RFC 8201
-//! §4). A VTEP does not fragment (RFC 7348 §4.3): longer frames are counted.
+//! The MTU of the path to a far end of a port with many: routers of the underlay report it (RFC
+//! 8201 §4). A VTEP does not fragment (RFC 7348 §4.3): longer frames are counted.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
