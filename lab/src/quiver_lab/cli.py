@@ -14,6 +14,7 @@ COMMANDS = (
     Listed(
         "check", "files.check", "Validate experiments and print the names of their tests; nothing starts."
     ),
+    Listed("list", "files.list_tests", "List experiments with the tests that they have."),
     Listed(
         "compare",
         "comparing.compare",

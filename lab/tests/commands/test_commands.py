@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from quiver_lab import cli
+from quiver_lab.commands.files import EXPERIMENTS
 from quiver_lab.host import processes
 
 HEAVY = ("scipy", "matplotlib", "pydantic", "asyncssh", "fastapi", "MLRsearch", "duckdb")
@@ -52,3 +53,26 @@ def test_ctrl_c_while_a_process_is_started_is_not_forgotten(monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt):
         processes.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
     assert started[0].wait(20) == 0
+
+
+def test_the_list_has_the_key_of_each_test_and_only_chooses_among_them() -> None:
+    whole = CliRunner().invoke(cli.app, ["list"])
+    assert whole.exit_code == 0, whole.output
+    assert "csit-nat44.yaml: How many packets and new connections" in whole.output
+    some = CliRunner().invoke(cli.app, ["list", "--only", "nat44ed-h1024-p63-s64512-cps", "--only", "linux"])
+    keys = [line.strip() for line in some.output.splitlines() if line.startswith("  ")]
+    assert [key.split("-nat44ed")[0] for key in keys] == [
+        "64b-1t1c-veth-ethip4udp",
+        "64b-1t1c-veth-ethip4tcp",
+    ]
+    alone = CliRunner().invoke(cli.app, ["list", "--only", keys[0]])
+    assert [line.strip() for line in alone.output.splitlines() if line.startswith("  ")] == [keys[0]]
+
+
+def test_a_part_that_no_cell_has_is_refused_before_anything_starts() -> None:
+    experiment = str(EXPERIMENTS / "csit-nat44.yaml")
+    answer = CliRunner().invoke(cli.app, ["run", experiment, "--only", "nat46"])
+    assert answer.exit_code == 2
+    assert "no cell has nat46" in answer.output
+    checked = CliRunner().invoke(cli.app, ["check", experiment, "--only", "h1024-p63-s64512-udir"])
+    assert checked.output.count("nat44ed-h1024-p63-s64512-udir") == 2

@@ -33,8 +33,8 @@ def compare(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="peers, scale, latency, workers, tcp, generators (all if left out); or two results; or one "
-            "experiment of two cells, which take turns (A B B A)."
+            help="peers, scale, latency, workers, tcp, generators, filters (all if left out); or two "
+            "results; or one experiment of two cells, which take turns (A B B A)."
         ),
     ] = None,
     builds: Annotated[

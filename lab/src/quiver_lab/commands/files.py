@@ -15,6 +15,7 @@ from quiver_lab.experiments.experiment import (
     TITLE_MIN,
     Experiment,
     experiment_schema,
+    only,
     parse_experiment,
     read_experiment,
 )
@@ -25,6 +26,9 @@ from quiver_lab.experiments.yaml_reading import YamlError
 from quiver_lab.results.formatting import seconds
 from quiver_lab.results.model import Results
 from quiver_lab.runs.progress import expected_s
+
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+"""Those that come with the lab's sources."""
 
 
 def read_all(paths: list[Path]) -> list[Experiment]:
@@ -87,15 +91,46 @@ def new(
     say(f"{path}: {len(read.cells)} cells × {read.repetitions}, about {seconds(took)}")
 
 
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        help="Cells whose key (see `list`) has this part: a scenario's word, linux. Again: with all of them.",
+    ),
+]
+
+
 def check(
     experiment: Annotated[list[Path], typer.Argument(help="Experiments (YAML).")],
+    part: OnlyOption = None,
 ) -> None:
     """Validate experiments and print the names of their tests; nothing starts."""
-    for path, read in zip(experiment, read_all(experiment), strict=True):
+    for path, whole in zip(experiment, read_all(experiment), strict=True):
+        read = only(whole, part or ())
         for cell in read.cells:
             say(f"{path}: {cell.scenario.name}  {cell.title}")
         if read.repetitions > 1:
             say(f"{path}: {len(read.cells)} cells × {read.repetitions} repetitions")
+
+
+def list_tests(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="A folder of experiments, or one of them; the lab's own if left out."),
+    ] = None,
+    part: OnlyOption = None,
+) -> None:
+    """List experiments with the key of each of their cells. `run FILE --only KEY` runs one of them."""
+    place = folder or EXPERIMENTS
+    paths = sorted(place.glob("*.yaml")) if place.is_dir() else [place]
+    if not paths:
+        fail(f"{place}: no experiments (*.yaml) are here", 2)
+    for path, whole in zip(paths, read_all(paths), strict=True):
+        cells = only(whole, part or ()).cells
+        if cells:
+            say(f"{path}: {whole.question}")
+        for cell in cells:
+            say(f"  {cell.key}")
 
 
 def name(

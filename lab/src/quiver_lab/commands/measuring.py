@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
-from quiver_lab.commands.files import read_all
+from quiver_lab.commands.files import OnlyOption, read_all
 from quiver_lab.commands.stored import StoreOption
 from quiver_lab.commands.watching import live_page
-from quiver_lab.experiments.experiment import Experiment, experiment_of
+from quiver_lab.experiments.experiment import Experiment, experiment_of, only
 from quiver_lab.experiments.yaml_reading import YamlError
 from quiver_lab.host.huge_pages import huge_pages
 from quiver_lab.report.files import write_report
@@ -79,13 +79,16 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run in the same folder stopped.")
     ] = False,
+    part: OnlyOption = None,
     store: StoreOption = None,
     live: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Show trials as they happen at this local port.")
     ] = None,
 ) -> None:
     """Run experiments, write results.json, draw the report, keep the results in the store."""
-    read = read_all(experiment)
+    read = [only(one, part or ()) for one in read_all(experiment)]
+    if empty := [path for one, path in zip(read, experiment, strict=True) if not one.cells]:
+        fail(f"{empty[0]}: no cell has {' and '.join(part or ())}; `quiver-lab list` prints their names", 2)
     failed = False
     for one, path in zip(read, experiment, strict=True):
         folder = out if len(read) == 1 else out / path.stem

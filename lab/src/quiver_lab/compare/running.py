@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from quiver_lab.compare.delay import compare_latency
+from quiver_lab.compare.filters import compare_filters
 from quiver_lab.compare.generators import compare_generators
 from quiver_lab.compare.peers import compare_peers
 from quiver_lab.compare.record import Comparison
@@ -50,6 +51,7 @@ COMPARISONS: dict[str, Callable[[Options, Say], Comparison]] = {
     "generators": lambda w, say: compare_generators(
         w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, say
     ),
+    "filters": lambda w, say: compare_filters(w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, say),
     "scale": lambda w, say: compare_scale(
         w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, w.prefixes, say
     ),

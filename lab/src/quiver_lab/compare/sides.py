@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.host.facts import CpuTimes, Disturbance
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.testbed.benches import make_bench
+from quiver_lab.testbed.benches import generator_program, make_bench
 from quiver_lab.testbed.cores import Cores
 from quiver_lab.testbed.plan import make_plan
 from quiver_lab.testbed.session import session_folder
@@ -115,11 +115,17 @@ class KernelSide:
 
 @contextmanager
 def _standing(
-    stack: ExitStack, names: tuple[str, str, str], forwarder: Forwarder, profile: Profile, folder: Path
+    stack: ExitStack,
+    names: tuple[str, str, str],
+    forwarder: Forwarder,
+    profile: Profile,
+    folder: Path,
+    *,
+    program: Callable[[], Path] = generator_program,
 ) -> Iterator[MemifSide]:
     stack.callback(forwarder.stop)
     forwarder.start()
-    generator = stack.enter_context(QuiverTg(profile, folder, WARM_UP_S))
+    generator = stack.enter_context(QuiverTg(profile, folder, WARM_UP_S, program()))
     side = MemifSide(*names, forwarder, generator)
     side.pause()
     yield side
@@ -145,7 +151,9 @@ def peer_side(scenario: Scenario, group: str, title: str, note: str) -> Iterator
         folder = stack.enter_context(session_folder())
         bench = make_bench(scenario, LocalMachine(folder), folder, Cores.assign(1))
         names = (title, group, note)
-        yield stack.enter_context(_standing(stack, names, bench.forwarder, bench.profile, folder))
+        yield stack.enter_context(
+            _standing(stack, names, bench.forwarder, bench.profile, folder, program=bench.generator_program)
+        )
 
 
 @contextmanager

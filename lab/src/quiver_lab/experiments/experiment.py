@@ -7,8 +7,8 @@ import copy
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pydantic import Field
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from quiver_lab.experiments.scenario import Part, Scenario
+from quiver_lab.experiments.words import expanded
 from quiver_lab.experiments.yaml_reading import YamlError, as_text, from_tree, line_of, parse_tree, read_text
 
 CELLS_MAX = 1_000
@@ -43,7 +44,8 @@ class ExperimentHead(Part):
     tells what this host makes of nothing."""
     matrix: dict[str, list[Any] | dict[str, Any]] = Field(default_factory=dict)
     """A scenario's key, and what it is to be in turn: a list, or a mapping of names to values. Keys
-    within keys have a point: `table.count`; `scenario` takes words as `ip6scale200k-rnd`."""
+    within keys have a point: `table.count`; `scenario` takes words as `ip6scale200k-rnd`. One with braces
+    stands for several: `ip4base-{i,o}acl{1,10,50}sl-{100,10k}flows`."""
     leave_out: list[dict[str, Any]] = Field(default_factory=list)
     """Combinations that are not run, because a forwarder cannot do them or nobody asks: keys of the matrix
     with the value, or its name, that they have there."""
@@ -90,6 +92,12 @@ class Experiment:
             cells = self.cells if repetition % 2 else self.cells[::-1]
             runs += [Planned(cell, repetition) for cell in cells]
         return runs
+
+
+def only(experiment: Experiment, parts: Sequence[str]) -> Experiment:
+    """The cells whose key has all of these parts: a scenario's word, a forwarder, a size; none: all cells."""
+    chosen = tuple(cell for cell in experiment.cells if all(part in cell.key for part in parts))
+    return replace(experiment, cells=chosen)
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -220,8 +228,16 @@ def _matches(entry: Mapping[str, Any], axes: Sequence[_Axis], chosen: Sequence[_
     """Whether a combination is one that is left out."""
     values = {axis.key: value for axis, value in zip(axes, chosen, strict=True)}
     return bool(entry) and all(
-        key in values and wanted in (values[key].value, values[key].label) for key, wanted in entry.items()
+        key in values and any(one in (values[key].value, values[key].label) for one in _each(key, wanted))
+        for key, wanted in entry.items()
     )
+
+
+def _each(key: str, given: Any) -> Iterable[Any]:
+    """The values that one of the matrix stands for: words of scenarios may have braces."""
+    if key != "scenario" or not isinstance(given, str):
+        return (given,)
+    return itertools.islice(expanded(given), CELLS_MAX + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +262,9 @@ class _Axis:
         raw = tree["matrix"][key]
         pairs: list[tuple[str, Any]]
         if isinstance(raw, CommentedSeq):
-            pairs = [(_label(key, value), value) for value in raw]
-            lines = [line_of(tree, ("matrix", key, place)) for place in range(len(raw))]
+            each = [(value, place) for place, given in enumerate(raw) for value in _each(key, given)]
+            pairs = [(_label(key, value), value) for value, _ in each]
+            lines = [line_of(tree, ("matrix", key, place)) for _, place in each]
         else:
             pairs = [(str(label), value) for label, value in raw.items()]
             lines = [line_of(tree, ("matrix", key, label)) for label in raw]
@@ -255,6 +272,9 @@ class _Axis:
         return _Axis(key, tuple(values))
 
 
+TRANSPORT = re.compile(r"^ethip4(?=udp-nat|tcp-nat)")
+SCALE_IN_SESSIONS = re.compile(r"h\d+-p\d+-(?=s\d)")
+"""Parts of a scenario's word that are too long for a title: `udp-nat44ed-s64512-cps` says as much."""
 COUNTED = {"routes": ("route", "routes"), "count": ("entry", "entries")}
 """Keys whose bare number says nothing in a title."""
 
@@ -281,7 +301,7 @@ def _label(key: str, value: Any) -> str:
         return f"{value} B" if isinstance(value, int) else str(value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {part}" for name, part in value.items())
-    return str(value)
+    return SCALE_IN_SESSIONS.sub("", TRANSPORT.sub("", str(value)))
 
 
 def _set(tree: CommentedMap, steps: Sequence[str], value: Any, line: int) -> None:

@@ -9,6 +9,7 @@ from typing import Literal, cast
 from quiver_lab.srv6 import BEHAVIOURS
 
 Order = Literal["seq", "rnd", "zipf"]
+NatMode = Literal["udir", "cps", "pps", "tput"]
 Search = Literal["mrr", "ndrpdr", "soak", "reconf", "pdr"]
 
 ENCAPSULATION = {
@@ -56,13 +57,20 @@ FEATURES = {
 SRV6 = "srv6-"
 """What functions of segment routing begin with."""
 NAT_FUNCTIONS = ("nat44det", "nat44ed")
+FILTERS = r"[io]acl\d+s[fl]-\d+[km]?flows|macip-iacl\d+sl-\d+[km]?flows|ipolicemarkbase|copwhtlistbase"
+"""Filters, as `features.py` reads them."""
+FILTERED = ("l2bd", "ip4", "ip6")
+"""What filters stand in."""
+ACCESS_LIST = re.compile(r"[io]acl\d")
+"""How the filters begin whose flows CSIT tells apart by ports."""
 
 _FUNCTION = (
     rf"(?P<function>{'|'.join(re.escape(name) for name in sorted(ENCAPSULATION, key=len, reverse=True))})"
     r"(?P<size>base|scale(?P<scale>\d+[km]?)(?P<domains>l2bd(?P=scale)vlan(?P=scale)vxlan)?)?"
     r"(?P<learning>maclrn)?"
-    r"(?:-h(?P<hosts>\d+)-p(?P<ports>\d+)-s(?P<sessions>\d+)(?:-(?P<nat>udir|cps|pps))?)?"
+    r"(?:-h(?P<hosts>\d+)-p(?P<ports>\d+)-s(?P<sessions>\d+)(?:-(?P<nat>udir|cps|pps|tput))?)?"
     rf"(?:-(?P<feature>{'|'.join(sorted(FEATURES, key=len, reverse=True))}))?"
+    rf"(?:-(?P<filter>{FILTERS}))?"
     r"(?P<inet>-inet)?(?:-(?P<order>rnd|zipf))?"
 )
 _FORM = re.compile(
@@ -92,8 +100,9 @@ class NatScale:
 
     hosts: int
     ports: int
-    mode: Literal["udir", "cps", "pps"] | None = None
-    """One way, connections a second, or packets a second of stateful traffic."""
+    mode: NatMode | None = None
+    """One way, connections a second, or packets a second of stateful traffic: `tput`, and `pps` in older
+    reports."""
 
     def __str__(self) -> str:
         mode = f"-{self.mode}" if self.mode else ""
@@ -125,11 +134,15 @@ class TestName:
     """A bridge learns MAC addresses; False: they are static. For what is no bridge always True."""
     nat: NatScale | None = None
     feature: str = ""
+    filter: str = ""
+    """Who may pass: `iacl50sf-10kflows`."""
 
     def __post_init__(self) -> None:
         if self.function not in ENCAPSULATION:
             raise ValueError(f"{self.function!r} is no function; there are: {', '.join(ENCAPSULATION)}")
         own = FEATURES.get(self.feature, ENCAPSULATION[self.function])
+        if self.function == "ip4" and ACCESS_LIST.match(self.filter):
+            own = "ethip4udp"
         if not self.encapsulation:
             object.__setattr__(self, "encapsulation", own)
         if problem := self._problem():
@@ -159,8 +172,16 @@ class TestName:
                 f"{self.function} has its scale in -hN-pN-sN",
             ),
             (
-                self.nat is not None and self.nat.mode and self.function != "nat44ed",
+                self.nat is not None and self.nat.mode not in (None, "udir") and self.function != "nat44ed",
                 f"-{self.nat.mode if self.nat else ''} belongs to nat44ed",
+            ),
+            (
+                self.filter and not re.fullmatch(FILTERS, self.filter),
+                f"no filter {self.filter}",
+            ),
+            (
+                self.filter and self.function not in FILTERED,
+                f"filters go with {', '.join(FILTERED)}, not with {self.function}",
             ),
             (self.feature and goes_with is None, f"no feature {self.feature}"),
             (self.feature and self.encapsulation != goes_with, f"{self.feature} goes with {goes_with}"),
@@ -195,7 +216,7 @@ class TestName:
         if self.is_domains:
             size, learning = f"scale{count}l2bd{count}vlan{count}vxlan", ""
         nat = str(self.nat) if self.nat else ""
-        feature = f"-{self.feature}" if self.feature else ""
+        feature = "".join(f"-{word}" for word in (self.feature, self.filter) if word)
         inet = "-inet" if self.internet else ""
         order = "" if self.order == "seq" else f"-{self.order}"
         return f"{self.function}{size}{learning}{nat}{feature}{inet}{order}"
@@ -213,7 +234,7 @@ class TestName:
         match = _FORM.fullmatch(text)
         form = (
             f"{text!r} is not a test name; the form is FRAMEb-NtNc-LINK-ENCAP-FUNCTION"
-            "(base|scaleN)[maclrn][-hN-pN-sN[-udir|-cps|-pps]][-FEATURE][-inet][-rnd|-zipf]"
+            "(base|scaleN)[maclrn][-hN-pN-sN[-udir|-cps|-tput]][-FEATURE][-FILTER][-inet][-rnd|-zipf]"
             "-(mrr|ndrpdr|soak|reconf|pdr), as in 64b-1t1c-memif-ethip4-ip4scale200k-rnd-ndrpdr"
         )
         if match is None:
@@ -238,7 +259,7 @@ class TestName:
         match = _SHORT.fullmatch(text)
         form = (
             f"{text!r} is not a scenario; the form is [ENCAP-]FUNCTION(base|scaleN)[maclrn][-FEATURE]"
-            "[-inet][-rnd|-zipf], as in l2xcbase, ip4base or ip6scale200k-rnd"
+            "[-FILTER][-inet][-rnd|-zipf], as in l2xcbase, ip4base or ip6scale200k-rnd"
         )
         if match is None:
             raise ValueError(form)
@@ -264,9 +285,7 @@ def _built(
         raise ValueError("a scale is more than 1; 1 is written base")
     nat = None
     if match["hosts"]:
-        nat = NatScale(
-            int(match["hosts"]), int(match["ports"]), cast(Literal["udir", "cps", "pps"] | None, match["nat"])
-        )
+        nat = NatScale(int(match["hosts"]), int(match["ports"]), cast(NatMode | None, match["nat"]))
         if nat.hosts * nat.ports != int(match["sessions"]):
             raise ValueError(f"{nat.hosts} hosts × {nat.ports} ports are {nat.hosts * nat.ports} sessions")
     return TestName(
@@ -283,4 +302,5 @@ def _built(
         learning=function != "l2bd" or bool(match["learning"] or match["domains"]),
         nat=nat,
         feature=match["feature"] or "",
+        filter=match["filter"] or "",
     )

@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from quiver_lab.experiments.naming import ENCAPSULATION, OVERLAYS, VLANS_IN_VXLAN, TestName
+from quiver_lab.experiments.features import (
+    FORWARDERS_WITH_FEATURES,
+    FORWARDERS_WITH_RULES,
+    AccessList,
+    Filter,
+    Translation,
+    filter_problem,
+)
+from quiver_lab.experiments.naming import NAT_FUNCTIONS, VLANS_IN_VXLAN, TestName
 from quiver_lab.experiments.peer_settings import (
     PEERS,
     Host,
@@ -18,6 +26,7 @@ from quiver_lab.experiments.peer_settings import (
     VppForwarder,
 )
 from quiver_lab.experiments.search_settings import Searches
+from quiver_lab.experiments.words import ROUTED, STATIONS_BASE, scenario_of_word
 from quiver_lab.experiments.yaml_reading import read_yaml
 from quiver_lab.srv6 import CSIT, EVERY
 
@@ -34,21 +43,15 @@ DRAWS_MAX = 4_194_304
 """The generator takes at most so many lines from a file of destinations."""
 STATIONS_MAX = 8_000_000
 """Behind each port: 16 million addresses in a bridge's table."""
-STATIONS_BASE = 254
-"""Stations behind each port that CSIT calls "base"."""
-ROUTED = ("ip4", "ip6")
 LINKS = {"linux": "veth", "external": "eth"}
 """What a test's name calls the wires, where they are no memif."""
-TAGS = ("dot1q", "dot1ad")
 TAG_BYTES = 4
 LABEL_BYTES = 4
 OVERLAY_BYTES = {"vxlan": 50, "lisp4": 36, "lisp6": 56}
 """How much longer frames are in a tunnel: by the outer headers, and with VXLAN by an Ethernet header."""
 OVERLAY_PATHS = {"vxlan": ("l2xc", "l2bd"), "lisp4": ROUTED, "lisp6": ROUTED}
-VXLAN_FLOWS = 64_516
-"""Each way, of tests with many bridge domains (section 1.5.7 of seed 004)."""
 TUNNELS_MAX = 1_000
-LINUX_PATHS = ("l2bd", "ip4", "ip6", "srv6")
+LINUX_PATHS = ("l2bd", "ip4", "ip6", "srv6", "nat44ed")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
 
@@ -249,39 +252,6 @@ def _scale(table: Table) -> int:
     return table.count if isinstance(table, InternetTable) else 1
 
 
-def _of_word(word: str) -> dict[str, Any]:
-    """Path, table and traffic of a scenario in CSIT's words: `l2xcbase`, `ip6scale200k-rnd`."""
-    name = TestName.parse_scenario(word)
-    plain = ENCAPSULATION[name.function]
-    if name.feature in CSIT and name.scale == 1 and not name.internet and name.order == "seq":
-        return {"path": "srv6", "behaviour": name.feature, "traffic": {"order": "seq"}}
-    known = (plain, *TAGS, *OVERLAYS)
-    if name.nat or name.feature or name.encapsulation not in known or not name.learning:
-        raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
-    told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
-    if name.is_srv6:
-        behaviour = name.function.removeprefix("srv6-")
-        return {"path": "srv6", "behaviour": behaviour, "traffic": {"order": "seq", "directions": 1}}
-    if name.encapsulation in TAGS:
-        told["tags"] = name.encapsulation
-    if name.encapsulation in OVERLAYS:
-        told["overlay"] = OVERLAYS[name.encapsulation]
-    if name.is_domains:
-        each = VXLAN_FLOWS // name.scale
-        told |= {"tags": "dot1q", "tunnels": name.scale}
-        told["table"] = {"kind": "stations", "count": each * name.scale}
-    elif name.function == "l2bd":
-        told["table"] = {"kind": "stations", "count": STATIONS_BASE if name.scale == 1 else name.scale // 2}
-    elif name.function in ROUTED:
-        count = 1 if name.scale == 1 else name.scale // 2
-        told["table"] = (
-            {"kind": "internet", "count": name.scale}
-            if name.internet
-            else {"kind": "consecutive", "count": count}
-        )
-    return told
-
-
 def _unfolded(data: Any) -> Any:
     """What an author may write short, written out: a forwarder's kind alone, a scenario by its word, the
     smallest frame."""
@@ -294,7 +264,7 @@ def _unfolded(data: Any) -> Any:
     word = full.pop("scenario", None)
     if word is not None:
         try:
-            told = _of_word(str(word))
+            told = scenario_of_word(str(word))
         except ValueError as error:
             raise ValueError(f"scenario: {error}") from error
         if twice := {"path", "table", *told.keys() - {"traffic"}} & full.keys():
@@ -329,8 +299,12 @@ class Scenario(Part):
         Field(discriminator="kind"),
     ]
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
-    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "mpls", "srv6"]
+    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "mpls", "srv6", "nat44ed", "nat44det"]
     """`mpls` switches labels: 16 becomes 17 one way, and 17 becomes 16 the other."""
+    translation: Translation | None = None
+    """The sessions of the paths nat44ed (endpoint-dependent) and nat44det (deterministic, RFC 7422)."""
+    filter: Filter | None = None
+    """Who may pass, or what becomes of what is more than a rate: kind acl, macip, policer or cop."""
     behaviour: str | None = None
     """Of segment routing, for the path srv6: `end.x`, `h.encaps.v6`, `srv6enc2sids`."""
     tags: Literal["none", "dot1q", "dot1ad"] = "none"
@@ -359,6 +333,7 @@ class Scenario(Part):
     def _parts_fit(self) -> Self:
         routed = self.path in ROUTED
         self._has_its_behaviour()
+        self._fits_features()
         if routed and isinstance(self.table, NoTable | Stations):
             raise ValueError(f"table: the path {self.path} needs a table: kind consecutive or internet")
         if (self.path == "l2bd") is not isinstance(self.table, Stations):
@@ -374,7 +349,10 @@ class Scenario(Part):
         self._fits_overlay()
         self._fits_generator()
         if self.search.state is not None and not self.learns:
-            raise ValueError("search.state: only a bridge of Quiver's learns from traffic here; leave it out")
+            raise ValueError(
+                "search.state: only a bridge of Quiver's learns from traffic here, and what has sessions; "
+                "leave it out"
+            )
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
             least += _tag_bytes(self.tags) + (LABEL_BYTES if self.path == "mpls" else 0)
@@ -433,6 +411,30 @@ class Scenario(Part):
         if isinstance(self.frame, int) and self.frame > most:
             raise ValueError(f"frame: in a tunnel of {self.overlay} at most {most:,} bytes")
 
+    def _fits_features(self) -> None:
+        if (self.path in NAT_FUNCTIONS) is not (self.translation is not None):
+            paths = " and ".join(NAT_FUNCTIONS)
+            raise ValueError(f"translation: {paths} need one, and no other path has one")
+        if self.translation is None and self.filter is None:
+            return
+        has_rules = isinstance(self.filter, AccessList) and not self.filter.stateful
+        able = FORWARDERS_WITH_RULES if has_rules else FORWARDERS_WITH_FEATURES
+        if self.forwarder.kind not in able:
+            key = "filter" if self.filter else "translation"
+            raise ValueError(f"{key}: measured with {', '.join(able)}")
+        if self.tags != "none" or self.overlay != "none":
+            raise ValueError("tags, overlay: translation and filters are measured without them")
+        problem = None
+        if self.translation is not None:
+            traffic, kind = self.traffic, self.forwarder.kind
+            problem = self.translation.problem(self.path, kind, traffic.order, traffic.directions, self.frame)
+            problem = problem or ("filter: not beside a translation" if self.filter else None)
+        elif self.filter is not None:
+            count = self.table.count if isinstance(self.table, ConsecutiveRoutes | Stations) else 0
+            problem = filter_problem(self.filter, self.path, self.table.kind, count)
+        if problem:
+            raise ValueError(problem)
+
     def _fits_linux(self) -> None:
         if self.tags != "none":
             raise ValueError("tags: the Linux kernel is measured without them")
@@ -468,16 +470,27 @@ class Scenario(Part):
             link=self._link_name,
             function=self._function,
             feature=self.behaviour if self.behaviour and self.behaviour in CSIT else "",
-            scale=self.tunnels if self._encapsulation == VLANS_IN_VXLAN else _scale(table),
+            scale=self._name_scale,
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
             encapsulation=self._encapsulation,
+            nat=self.translation.scale if self.translation else None,
+            filter=self.filter.word if self.filter else "",
             search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
 
     @property
+    def _name_scale(self) -> int:
+        """For the test's name: a filter's flows have a word of their own."""
+        if self._encapsulation == VLANS_IN_VXLAN:
+            return self.tunnels
+        return 1 if self.filter is not None else _scale(self.table)
+
+    @property
     def _encapsulation(self) -> str:
         """For the test's name; empty: the function's own."""
+        if self.translation is not None:
+            return f"ethip4{self.translation.protocol}"
         if self.overlay == "vxlan":
             return "ethip4vxlan" if self.tags == "none" else VLANS_IN_VXLAN
         if self.overlay != "none":
@@ -495,11 +508,32 @@ class Scenario(Part):
     def learns(self) -> bool:
         """The forwarder makes state from traffic, and can be told to forget it."""
         bridge = self.path == "l2bd" and isinstance(self.forwarder, QuiverForwarder)
-        return bridge or isinstance(self.forwarder, SimulatedForwarder)
+        return bridge or isinstance(self.forwarder, SimulatedForwarder) or self.sessions > 0
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that the forwarder has when each flow has been seen; 0: it makes none."""
+        if self.translation is not None:
+            return self.translation.sessions
+        if isinstance(self.filter, AccessList) and self.filter.stateful:
+            # Quiver's are of an interface, so that the answers of a flow have their own at the other port.
+            ports = 1 if isinstance(self.forwarder, LinuxForwarder) else self.traffic.directions
+            return self.filter.flows * ports
+        return 0
+
+    @property
+    def rate_unit(self) -> Literal["pps", "cps"]:
+        """What its rates count: packets or connections a second."""
+        is_connections = self.translation is not None and self.translation.measure == "cps"
+        return "cps" if is_connections else "pps"
 
     @property
     def state_frames(self) -> int:
-        """Frames that make all of its state when each is sent once."""
+        """Frames, or connections, that make all of its state when each is sent once."""
+        if self.translation is not None:
+            return self.translation.sessions
+        if isinstance(self.filter, AccessList):
+            return self.filter.flows * self.traffic.directions
         return self.table.count * self.traffic.directions if isinstance(self.table, Stations) else 1
 
     @property

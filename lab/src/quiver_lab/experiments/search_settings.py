@@ -121,6 +121,10 @@ class StatePart(SearchPart):
     attempts: int = Field(default=3, ge=1, le=10)
 
 
+RAMP_UP = StatePart(mode="ramp-up")
+"""Of what has sessions, unless a file says otherwise: all of them are there before the trials."""
+
+
 class LatencyCurvePart(SearchPart):
     """Latency from 5 % of PDR to beyond it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +93,14 @@ class Forwarder(Protocol):
 
     def stop(self) -> None:
         """End it; nothing of it stays."""
+
+
+@runtime_checkable
+class SessionKeeper(Protocol):
+    """A forwarder that counts the sessions that it has made of packets, and can end all of them."""
+
+    def sessions(self) -> int | None:
+        """How many it has now; None: it is not one of those that make some."""
+
+    def end_sessions(self) -> None:
+        """End all of them."""

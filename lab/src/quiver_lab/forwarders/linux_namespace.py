@@ -4,6 +4,7 @@ other end of the outgoing veth, and the generator has another."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from quiver_lab.forwarders import Buffering, DropCount, NodeClocks, NotInstalledError, cpu_map
+from quiver_lab.forwarders import Buffering, DropCount, NodeClocks, NotInstalledError, conntrack, cpu_map
 from quiver_lab.host.processes import ProcessError, find_binary
 from quiver_lab.machines import Machine, Running
 
@@ -33,6 +34,10 @@ COMMAND_TIMEOUT_S = 120.0
 """A batch of a million routes takes half a minute."""
 
 
+_numbers = itertools.count()
+"""Of this process's routers: several may stand beside each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamespaceConfig:
     """What the kernel is to do."""
@@ -45,6 +50,10 @@ class NamespaceConfig:
     """Lines for `ip -batch`, run in the router's namespace once its interfaces are up."""
     bridge: bool = False
     """Both interfaces belong to a bridge, and nothing is routed."""
+    rules: str = ""
+    """For `nft -f` in the router's namespace."""
+    tracks: bool = False
+    """The rules make the kernel track connections."""
 
 
 class LinuxNamespace:
@@ -54,8 +63,9 @@ class LinuxNamespace:
         self._config = config
         self._directory = directory
         self._machine = machine
-        self._router = f"quiver-lab-{os.getpid()}-dut"
-        self._generator = f"quiver-lab-{os.getpid()}-tg"
+        number = next(_numbers)
+        self._router = f"quiver-lab-{os.getpid()}-dut{number}"
+        self._generator = f"quiver-lab-{os.getpid()}-tg{number}"
         self._before: dict[tuple[str, str], int] = {}
         self._spreader: Running | None = None
         self.version = os.uname().release
@@ -108,6 +118,11 @@ class LinuxNamespace:
             lines += [f"link set {name} master br0" for name in INTERFACES]
         batch = self._machine.write("linux.batch", "\n".join(lines) + "\n")
         self._run(["ip", "-n", self._router, "-batch", str(batch)])
+        if self._config.rules:
+            if not self._machine.has("nft"):
+                raise NotInstalledError("nft", "nftables")
+            rules = self._machine.write("rules.nft", self._config.rules)
+            self._run(["ip", "netns", "exec", self._router, "nft", "-f", str(rules)])
 
     def _set(self, namespace: str, key: str, value: str) -> None:
         """A sysctl of a namespace."""
@@ -175,8 +190,26 @@ class LinuxNamespace:
 
     def counters(self) -> dict[str, str]:
         """Interfaces, protocols and the queues of received frames, all since the namespace was made."""
-        asked = ("ip -s link show", "cat /proc/net/snmp", "cat /proc/net/snmp6", "cat /proc/net/softnet_stat")
+        asked: tuple[str, ...] = (
+            "ip -s link show",
+            "cat /proc/net/snmp",
+            "cat /proc/net/snmp6",
+            "cat /proc/net/softnet_stat",
+        )
+        if self._config.rules:
+            asked = (*asked, "nft list ruleset")
         return {command: self._inside(self._router, command).strip("\n") for command in asked}
+
+    def sessions(self) -> int | None:
+        """Connections that are tracked in the router's namespace."""
+        if not self._config.tracks:
+            return None
+        return int(self._inside(self._router, f"cat {conntrack.COUNT}"))
+
+    def end_sessions(self) -> None:
+        """Of the router's namespace."""
+        program = self._machine.write("conntrack.py", Path(conntrack.__file__).read_text())
+        self._run(["ip", "netns", "exec", self._router, "python3", str(program)])
 
     def pause(self) -> None:
         """Without frames it does nothing anyway."""

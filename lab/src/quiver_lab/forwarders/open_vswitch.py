@@ -68,9 +68,10 @@ def bridge_flows(stations: int = 0) -> Flows:
     return Flows(("actions=NORMAL",), stations)
 
 
-def to_router(port: int, mac: str) -> str:
-    """Frames that come in at a port and are meant for the router go on to its routes, table 1; others end."""
-    return f"table=0,in_port={port + 1},dl_dst={mac},actions=resubmit(,1)"
+def to_router(port: int, mac: str, table: int = 1) -> str:
+    """Frames that come in at a port and are meant for the router go on to a table, that of its routes unless
+    another stands before it; others end."""
+    return f"table=0,in_port={port + 1},dl_dst={mac},actions=resubmit(,{table})"
 
 
 def route_flow(family: str, prefix: str, source_mac: str, destination_mac: str, port: int) -> str:

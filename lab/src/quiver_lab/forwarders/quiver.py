@@ -31,6 +31,15 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCommands:
+    """How sessions are counted, and ended."""
+
+    shows: tuple[str, ...]
+    """Shows with JSON: a table of sessions, or an object that says how many there are. Their sum counts."""
+    end: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class QuiverConfig:
     """What quiverd needs: where it runs, and the commands that configure it."""
 
@@ -39,6 +48,9 @@ class QuiverConfig:
     worker_cores: tuple[int, ...]
     buffers: int
     commands: tuple[str, ...]
+    sessions: SessionCommands | None = None
+    shows: tuple[str, ...] = ()
+    """What it is asked beside its usual counters."""
 
     def with_commands(self, more: tuple[str, ...]) -> QuiverConfig:
         """The same, with more commands at the end."""
@@ -279,8 +291,19 @@ class Quiver:
 
     def counters(self) -> dict[str, str]:
         """Nodes, interfaces, drops and rings, as an operator reads them."""
-        asked = ("show runtime", "show interface", "show errors", "show memif")
+        asked = ("show runtime", "show interface", "show errors", "show memif", *self._config.shows)
         return {line: self._reply(line) for line in asked}
+
+    def sessions(self) -> int | None:
+        """By the shows of its configuration."""
+        if self._config.sessions is None:
+            return None
+        return sum(_count(self.cli(line).get("json"), line) for line in self._config.sessions.shows)
+
+    def end_sessions(self) -> None:
+        """By the commands of its configuration."""
+        for line in self._config.sessions.end if self._config.sessions else ():
+            self.cli(line)
 
     def _reply(self, line: str) -> str:
         """A reply as text; a build that lacks a command says so."""
@@ -321,3 +344,13 @@ def _understood(model: type[ModelT], line: str, reply: dict[str, Any]) -> ModelT
         return model.model_validate(reply.get("json"))
     except ValidationError as error:
         raise RpcError(f"the reply to `{line}` cannot be understood: {error}") from error
+
+
+def _count(reply: Any, line: str) -> int:
+    """Rows of a table, or the number under `sessions`."""
+    if isinstance(reply, list):
+        return len(reply)
+    count = reply.get("sessions") if isinstance(reply, dict) else None
+    if not isinstance(count, int):
+        raise RpcError(f"the reply to `{line}` does not say how many sessions there are")
+    return count

@@ -108,6 +108,15 @@ class DisturbedTrials(Record):
     """Only figures of which a trial was repeated."""
 
 
+class SessionCount(Record):
+    """Sessions of the forwarder after each flow was seen once."""
+
+    expected: int
+    """One for each flow; where they are of an interface, one for each of these."""
+    established: int | None
+    """By the forwarder's own count; None: it does not say."""
+
+
 class Telemetry(Record):
     """Counters of the forwarder around one trial at the maximum rate, outside the measured ones."""
 
@@ -169,6 +178,10 @@ class ScenarioResult(Record):
     reconfigurations: list[Reconfiguration] = Field(default_factory=list)
     ramp_up: RampUp | None = None
     """State that was made before the trials."""
+    sessions: SessionCount | None = None
+    """Nothing: the scenario makes none."""
+    rate_unit: Literal["pps", "cps"] = "pps"
+    """What all rates count: packets or connections a second."""
     telemetry: Telemetry | None = None
     disturbed_trials: DisturbedTrials | None = None
     """Nothing: the host disturbed no trial."""

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from quiver_lab.experiments.scenario import Scenario
-from quiver_lab.experiments.search_settings import Searches
+from quiver_lab.experiments.search_settings import RAMP_UP, Searches
 from quiver_lab.results.formatting import mpps, seconds
 from quiver_lab.results.model import ScenarioResult, TrialRecord
 from quiver_lab.search.latency import CURVE_PERCENTS
@@ -32,6 +32,8 @@ def expected_s(scenario: Scenario) -> float:
     """About how long a scenario takes: only the progress bar believes it."""
     search = scenario.search
     total = START_S + scenario.routes / 400_000
+    if scenario.sessions:
+        total += scenario.state_frames / (search.state or RAMP_UP).load_pps
     total += search.mrr.trials * (search.mrr.duration_s + TRIAL_OVERHEAD_S)
     if search.telemetry:
         total += search.telemetry.duration_s + TRIAL_OVERHEAD_S
@@ -149,7 +151,8 @@ def _name(scenario: Scenario, repetition: int) -> str:
 def _rates(record: TrialRecord) -> str:
     trial = record.trial
     offered = "max" if isinstance(trial.load, str) else mpps(trial.load)
-    return f"offered {offered}, received {mpps(trial.received_pps)} Mpps"
+    unit = "Mpps" if trial.counted == "frames" else "Mcps"
+    return f"offered {offered}, received {mpps(trial.received_pps)} {unit}"
 
 
 class RunProgress:
@@ -276,7 +279,7 @@ def found_by(result: ScenarioResult) -> str:
         told += [_interval("NDR", result.ndrpdr.ndr), _interval("PDR", result.ndrpdr.pdr)]
     elif result.pdr_finder:
         told.append(f"PDR {mpps(result.pdr_finder.lower_pps)}")
-    return f"done: {', '.join(told)} Mpps in {seconds(result.took_s)}"
+    return f"done: {', '.join(told)} M{result.rate_unit} in {seconds(result.took_s)}"
 
 
 def _interval(name: str, found: RateInterval) -> str:

@@ -12,7 +12,7 @@ from quiver_lab.report.figures import clocks_of
 from quiver_lab.results.aggregate import METRICS, CellRuns, Series, alone
 from quiver_lab.results.annotations import summary_lines
 from quiver_lab.results.formatting import micros, seconds
-from quiver_lab.results.model import ScenarioResult
+from quiver_lab.results.model import ScenarioResult, SessionCount
 
 
 def result_table(results: Sequence[ScenarioResult]) -> Table:
@@ -41,8 +41,9 @@ def result_table(results: Sequence[ScenarioResult]) -> Table:
             micros(half.p99_9_ns if half else None),
             letters,
         )
+    unit = " ([Mcps]: million connections a second)" if any(r.rate_unit == "cps" for r in results) else ""
     table.caption = (
-        "Mpps both ways together · clocks per packet · latency in µs at half of PDR\n"
+        f"Mpps both ways together{unit} · clocks per packet · latency in µs at half of PDR\n"
         "≥: at least · in brackets: what is known of a figure that did not settle, or is marked otherwise"
     )
     return table
@@ -66,6 +67,12 @@ def cells_table(found: Sequence[CellRuns]) -> Table:
     return table
 
 
+def sessions_text(count: SessionCount) -> str:
+    """What was established, of what should be."""
+    made = "uncounted" if count.established is None else f"{count.established:,}"
+    return f"{made} of {count.expected:,} established"
+
+
 def _any(found: Sequence[CellRuns], metric: str) -> bool:
     return any(cell.series(metric).displayed is not None for cell in found)
 
@@ -87,6 +94,10 @@ def print_notes(console: Console, results: Sequence[ScenarioResult], took_s: flo
             f"({seconds(sum(one.extra_s for one in told))} more), the others count",
             highlight=False,
         )
+    for result in results:
+        if result.sessions:
+            line = f"sessions {result.title}: {sessions_text(result.sessions)}"
+            console.print(line, highlight=False, markup=False)
     for result in results:
         if result.error:
             console.print(

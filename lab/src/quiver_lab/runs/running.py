@@ -8,14 +8,15 @@ from dataclasses import replace
 
 from quiver_lab.experiments.experiment import TWIN, Planned, single
 from quiver_lab.experiments.scenario import Scenario, SimulatedForwarder
-from quiver_lab.forwarders import NotInstalledError
+from quiver_lab.experiments.search_settings import RAMP_UP
+from quiver_lab.forwarders import NotInstalledError, SessionKeeper
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.host.facts import busy_share, cpu_mhz, cpu_shares, cpu_ticks
 from quiver_lab.host.json_rpc import RpcError
 from quiver_lab.host.processes import ProcessError
 from quiver_lab.results.annotations import marks
-from quiver_lab.results.model import ScenarioResult, Telemetry, TrialRecord
+from quiver_lab.results.model import ScenarioResult, SessionCount, Telemetry, TrialRecord
 from quiver_lab.runs.phases import LaterPhases
 from quiver_lab.runs.recording import (
     ForwarderDiedError,
@@ -32,6 +33,7 @@ from quiver_lab.search.ndrpdr import ndr_pdr
 from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
 from quiver_lab.search.state import RampUpError, ramp_up
 from quiver_lab.testbed.cores import TooFewCpusError
+from quiver_lab.testbed.plan import session_commands
 from quiver_lab.testbed.session import Session, open_session
 from quiver_lab.trials.disturbance import (
     PDR_TOLERANCE_SHARE,
@@ -58,7 +60,9 @@ MIN_LOAD_SHARE = 0.01
 TWIN_SEEDS = 1_000_000
 """How far the seeds of a simulation and of the same once more lie apart."""
 FORGET = {"l2bd": ("clear l2fib",)}
-"""How Quiver forgets what it learned from traffic."""
+"""How Quiver forgets what it learned from traffic, where that is no sessions."""
+CPS_MARK = "[Mcps]"
+"""Behind a title: its rates are in millions of connections a second, and not in Mpps."""
 IMIX_MEAN_BYTES = {"ip4": (7 * 64 + 4 * 570 + 1518) / 12, "ip6": (7 * 78 + 4 * 570 + 1518) / 12}
 
 
@@ -101,7 +105,7 @@ def run_cell(
     before_mhz = cpu_mhz()
     result = ScenarioResult(
         name=str(scenario.name),
-        title=scenario.title,
+        title=scenario.title if scenario.rate_unit == "pps" else f"{scenario.title} {CPS_MARK}",
         cell=planned.cell.key,
         repetition=planned.repetition,
         factors=planned.cell.factors,
@@ -110,6 +114,7 @@ def run_cell(
         forwarder=scenario.forwarder.kind,
         generator="",
         routes=scenario.routes,
+        rate_unit=scenario.rate_unit,
         busy_before=busy_share(),
     )
     keep(result)
@@ -191,23 +196,28 @@ def _changing(scenario: Scenario, session: Session) -> Measurer:
     ):
         return session.measurer
     changes = {change.name: Change(change.make, change.undo) for change in part.changes} if part else {}
-    return ReconfigurationMeasurer(
-        session.measurer, session.forwarder.cli, changes, FORGET.get(scenario.path, ())
-    )
+    known = session_commands(scenario)
+    forget = known.end if known else FORGET.get(scenario.path, ())
+    return ReconfigurationMeasurer(session.measurer, session.forwarder.cli, changes, forget)
 
 
 def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:
     search = scenario.search
+    state = search.state or (RAMP_UP if scenario.sessions else None)
 
     def begin(phase: str) -> None:
         recorder.phase = phase
         recorder.observer.phase(phase)
 
-    if search.state is not None and search.state.mode == "ramp-up":
+    if state is not None and state.mode == "ramp-up":
         begin("ramp-up")
-        made = ramp_up(scenario.state_frames, search.state.load_pps, attempts=search.state.attempts)
-        result.ramp_up = drive(made, recorder)
-    recorder.fresh_state = search.state is not None and search.state.mode == "reset"
+        made = ramp_up(scenario.state_frames, state.load_pps, attempts=state.attempts)
+        try:
+            result.ramp_up = drive(made, recorder)
+        finally:
+            result.sessions = _session_count(scenario, session)
+    # New connections need new sessions in each trial.
+    recorder.fresh_state = (state is not None and state.mode == "reset") or scenario.rate_unit == "cps"
     begin("MRR")
     flat_out = search.mrr
     result.mrr = mrr = drive(maximum_receive_rate(flat_out.trials, flat_out.duration_s), recorder)
@@ -255,6 +265,15 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
         min_load_pps=mrr.max_pps * MIN_LOAD_SHARE,
         max_load_pps=_line_packet_rate(scenario, mrr),
     ).run()
+
+
+def _session_count(scenario: Scenario, session: Session) -> SessionCount | None:
+    """What should be there, beside what the forwarder counts."""
+    if not scenario.sessions:
+        return None
+    keeper = session.forwarder
+    established = keeper.sessions() if isinstance(keeper, SessionKeeper) else None
+    return SessionCount(expected=scenario.sessions, established=established)
 
 
 def _nothing_came_back(session: Session, records: Sequence[TrialRecord]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
+from quiver_lab.experiments.features import AccessList
 from quiver_lab.experiments.peer_settings import OpenVSwitchForwarder, TestpmdForwarder, VppForwarder
 from quiver_lab.experiments.scenario import (
     ConsecutiveRoutes,
@@ -38,6 +39,7 @@ from quiver_lab.host.processes import find_binary
 from quiver_lab.machines import Machine
 from quiver_lab.testbed.addresses import FIRST_ROUTES, PORTS, host_mac, interface_mac
 from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.filters import FLOW_PREFIXES, SWITCH_TABLE, filter_traffic, switch_rules
 from quiver_lab.testbed.plan import make_kernel_plan, make_plan
 from quiver_lab.testbed.routes import hops_of
 from quiver_lab.testbed.traffic import make_memif_profile
@@ -126,6 +128,7 @@ def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: 
     devices = memif_devices(directory / "wire.sock", PORTS)
     config = SwitchConfig(flows, devices, cores.workers[0], cores.main)
     profile = with_queues(make_memif_profile(scenario, directory, cores), QUEUES)
+    profile = filter_traffic(profile, scenario)
     return Bench(
         OpenVSwitch(config, machine), profile, flows.rules, generator_program, buffering_of(scenario)
     )
@@ -167,8 +170,13 @@ def _route_flows(scenario: Scenario) -> Iterator[str]:
         raise ValueError(f"a flow a route is made for consecutive routes, not for {table.kind}")
     family, bits = ("ip", 32) if path == "ip4" else ("ipv6", 128)
     address = IPv4Address if path == "ip4" else IPv6Address
+    wanted = scenario.filter
     for port in range(PORTS):
-        yield to_router(port, interface_mac(port))
+        yield to_router(port, interface_mac(port), SWITCH_TABLE if wanted else 1)
+    if isinstance(wanted, AccessList):
+        yield from switch_rules(wanted)
+        if wanted.spread:
+            yield route_flow(family, FLOW_PREFIXES[0], interface_mac(0), host_mac(0, 0), 0)
     for port, first in enumerate(FIRST_ROUTES[path]):
         number, hops = int(ip_address(first)), hops_of(table, port)
         for place in range(table.count):

@@ -20,7 +20,7 @@ from quiver_lab.forwarders.linux_namespace import (
     GENERATOR_INTERFACES,
     NamespaceConfig,
 )
-from quiver_lab.forwarders.quiver import QuiverConfig
+from quiver_lab.forwarders.quiver import QuiverConfig, SessionCommands
 from quiver_lab.generators.headers import Value
 from quiver_lab.generators.profile import Profile
 from quiver_lab.testbed.addresses import (
@@ -35,6 +35,13 @@ from quiver_lab.testbed.addresses import (
     interfaces,
 )
 from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.filters import (
+    SESSIONS,
+    filter_commands,
+    filter_routes,
+    filter_rules,
+    filter_traffic,
+)
 from quiver_lab.testbed.overlays import overlay_commands
 from quiver_lab.testbed.routes import (
     LINUX_SYNTAX,
@@ -48,7 +55,20 @@ from quiver_lab.testbed.routes import (
     write_lines,
 )
 from quiver_lab.testbed.traffic import kernel_port, memif_profile, profile_over
+from quiver_lab.testbed.translation import (
+    translation_commands,
+    translation_routes,
+    translation_rules,
+    translation_sessions,
+    translation_traffic,
+)
 
+FEATURE_SHOWS = {
+    "nat44ed": ("show nat44 summary",),
+    "acl": ("show acl-plugin sessions max 0", "show acl-plugin tables"),
+    "policer": ("show policer",),
+}
+"""What Quiver is asked beside its usual counters, by path or filter."""
 BRIDGE_DOMAIN = 1
 ADDRESSES_USUAL, ADDRESSES_MAX = 8_000_000, 1 << 24
 """MAC addresses for which Quiver has room unless told, and at most."""
@@ -93,13 +113,32 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
             assert scenario.behaviour is not None
             both = [line for family in ("ip4", "ip6") for line in neighbor_commands(family, 1)]
             commands, destinations = [*both, *srv6.quiver_commands(scenario.behaviour)], (None, None)
+        case "nat44ed" | "nat44det":
+            commands, destinations = translation_commands(scenario), (None, None)
     config = QuiverConfig(
         main_core=cores.main,
         worker_cores=cores.workers,
         buffers=forwarder.buffers,
-        commands=(*_links(scenario, directory), *commands),
+        commands=(*_links(scenario, directory), *commands, *filter_commands(scenario, directory)),
+        sessions=session_commands(scenario),
+        shows=FEATURE_SHOWS.get(scenario.filter.kind if scenario.filter else scenario.path, ()),
     )
-    return Plan(config, memif_profile(scenario, directory, cores, destinations))
+    profile = memif_profile(scenario, directory, cores, destinations)
+    return Plan(config, featured(profile, scenario, directory))
+
+
+def session_commands(scenario: Scenario) -> SessionCommands | None:
+    """How Quiver counts the sessions that the scenario makes, and ends them; None: it makes none."""
+    if not scenario.sessions:
+        return None
+    return translation_sessions(scenario) if scenario.translation else SESSIONS
+
+
+def featured(profile: Profile, scenario: Scenario, directory: Path) -> Profile:
+    """The profile with what translation or a filter is there for."""
+    if scenario.translation is not None:
+        return translation_traffic(profile, scenario, directory)
+    return filter_traffic(profile, scenario)
 
 
 def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> KernelPlan:
@@ -124,14 +163,20 @@ def make_kernel_plan(scenario: Scenario, directory: Path, cores: Cores) -> Kerne
     if scenario.behaviour is not None:
         lines = [line for family in ("ip4", "ip6") for line in neighbor_commands(family, 1, LINUX_SYNTAX)]
         lines += srv6.linux_commands(scenario.behaviour)
+    if scenario.translation is not None:
+        lines = translation_routes()
+    lines = [*lines, *filter_routes(scenario)]
     config = NamespaceConfig(
         core=cores.workers[0],
         macs=(interface_mac(0), interface_mac(1)),
         commands=tuple(lines),
         bridge=scenario.path == "l2bd",
+        rules=translation_rules() if scenario.translation else filter_rules(scenario),
+        tracks=scenario.sessions > 0,
     )
     ports = tuple(kernel_port(name, scenario) for name in GENERATOR_INTERFACES)
-    return KernelPlan(config, profile_over(scenario, ports, cores, destinations))
+    profile = profile_over(scenario, ports, cores, destinations)
+    return KernelPlan(config, featured(profile, scenario, directory))
 
 
 def _links(scenario: Scenario, directory: Path) -> list[str]:

@@ -121,7 +121,7 @@ def range_of_each(scenario: Scenario) -> list[Value | None]:
     return [destination_range(first, table.count, scenario) for first in FIRST_ROUTES[scenario.path]]
 
 
-def destination_range(first: str, count: int, scenario: Scenario) -> Value:
+def destination_range(first: str | int, count: int, scenario: Scenario) -> Value:
     if count == 1:
         return first
     return Run.model_validate(

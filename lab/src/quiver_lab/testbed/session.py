@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from quiver_lab.experiments.experiment import FORWARDERS
 from quiver_lab.experiments.scenario import ExternalForwarder, Scenario, SimulatedForwarder, TrexGenerator
-from quiver_lab.forwarders import UNKNOWN_BUFFERING, Buffering, Forwarder
+from quiver_lab.forwarders import UNKNOWN_BUFFERING, Buffering, Forwarder, SessionKeeper
+from quiver_lab.generators.connections import Connections
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.testbed.benches import COMMANDS_RECORDED_MAX, make_bench
+from quiver_lab.testbed.benches import COMMANDS_RECORDED_MAX, Bench, make_bench
 from quiver_lab.testbed.cores import Cores
 from quiver_lab.testbed.remote_benches import make_remote_bench
 from quiver_lab.testbed.traffic import make_external_profile
@@ -121,8 +122,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         stack.callback(bench.forwarder.stop)
         bench.forwarder.start()
         say("starting quiver-tg")
-        warmup_s = scenario.search.warmup_s
-        generator = QuiverTg(bench.profile, directory, warmup_s, bench.generator_program())
+        generator = _generator(scenario, bench, directory)
         stack.enter_context(generator)
         stack.enter_context(away_from_workers(cores))
         yield Session(
@@ -136,6 +136,21 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             bench.buffering,
             died=lambda: machine.lost() or bench.forwarder.died(),
         )
+
+
+def _generator(scenario: Scenario, bench: Bench, directory: Path) -> QuiverTg | Connections:
+    """Packets, or connections where the scenario has them."""
+    program = bench.generator_program()
+    if bench.profile.stateful is None:
+        return QuiverTg(bench.profile, directory, scenario.search.warmup_s, program)
+    keeper = bench.forwarder
+    return Connections(
+        bench.profile,
+        directory,
+        "connections" if scenario.rate_unit == "cps" else "packets",
+        end_sessions=keeper.end_sessions if isinstance(keeper, SessionKeeper) else None,
+        binary=program,
+    )
 
 
 def _machine(

@@ -106,6 +106,8 @@ class Trial:
     """The change in its middle, where one was asked for."""
     stalls: Stalls | None = None
     """Of the generator's core, where the generator tells."""
+    counted: Literal["frames", "connections"] = "frames"
+    """What the counts are of: connections that were attempted are offered, successful ones received."""
 
     @property
     def loss_ratio(self) -> float:
