@@ -30,8 +30,8 @@ DOWNLOADS = {"alice": 4, "bob": 4}
 SERVER = "10.20.0.2"
 #: When downloads begin, when the guide's commands are typed, and when all ends, seconds.
 BUSY_S, SHAPED_S, END_S = 3.0, 13.0, 25.0
-#: For so long after a change what is seen is in no figure, seconds.
-SETTLE_S = 3.0
+#: For so long after a change what is seen is in no figure, seconds: the line's queue drains by 5 Mbit/s.
+SETTLE_S = 5.0
 PING_EVERY_S = 0.05
 INTERVAL_S = 0.25
 
@@ -143,8 +143,8 @@ def rates(text: str, begun_s: float) -> list[tuple[float, float]]:
 
 
 def download(host: Namespace, port: int, flows: int) -> Process:
-    """Begin to download by so many flows, to the end of the picture."""
-    words = f"iperf3 -c {SERVER} -p {port} -R -P {flows} -t {END_S - BUSY_S:g} -i {INTERVAL_S} -J"
+    """Download by so many flows, to the end of the picture. Cubic fills the queue before the line."""
+    words = f"iperf3 -c {SERVER} -p {port} -C cubic -R -P {flows} -t {END_S - BUSY_S:g} -i {INTERVAL_S} -J"
     return host.start(*words.split())
 
 
@@ -166,7 +166,7 @@ def watch(there: Site) -> dict[str, Seen]:
         for number, (name, flows) in enumerate(DOWNLOADS.items())
     }
     time.sleep(max(0.0, begun + SHAPED_S - time.time()))
-    _, shapers, subscribers, *_ = blocks()
+    _, _, shapers, subscribers, *_ = blocks()
     for line in (*shapers, *subscribers):
         there.router.ctl(line)
     for process in (*pinging.values(), *loading.values()):

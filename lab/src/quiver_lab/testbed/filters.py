@@ -279,10 +279,9 @@ def _flows(scenario: Scenario, port: int) -> Stream:
     """Users behind the first port talk to one server behind the second, and it answers."""
     wanted = scenario.filter
     assert isinstance(wanted, AccessList)
-    users = destination_range(FIRST_ROUTES["ip4"][0], wanted.users, scenario)
-    if wanted.spread and isinstance(users, Run):
-        users = users.model_copy(update={"step": user_step(wanted)})
-    ports = destination_range(FIRST_USER_PORT, wanted.ports, scenario)
+    # The flow's number says both, so neither has an order of its own.
+    users = Run(first=FIRST_ROUTES["ip4"][0], count=wanted.users, step=user_step(wanted))
+    ports = Run(first=FIRST_USER_PORT, count=wanted.ports)
     server = FIRST_ROUTES["ip4"][1]
     ends: list[tuple[Value, Value]] = [(users, ports), (server, SERVER_PORT)]
     (source, source_port), (destination, destination_port) = ends if port == 0 else ends[::-1]
