@@ -62,6 +62,7 @@ def test_what_was_not_begun_bounds_the_generator() -> None:
     trial = trial_of(result(not_attempted=50, limited_by_generator=True), 1e4, "connections")
     assert (trial.intended, trial.offered, trial.refused) == (1_050, 1_000, 0)
     assert trial.limited_by_generator
+    assert trial_of(result(not_attempted=50), "max", "connections").intended == 1_000
 
 
 def test_counts_that_contradict_each_other_are_refused() -> None:

@@ -114,7 +114,8 @@ def packets_of(stateful: Stateful) -> int:
 
 
 def trial_of(result: TransactionsResult, load: Load, counted: Counted) -> Trial:
-    """A measurement for the seam. What was not begun was intended, and not offered."""
+    """A measurement for the seam. What was not begun at a rate was intended, and not offered; flat out, as
+    many are intended as were begun."""
     if result.clients is None:
         raise GeneratorError("quiver-tg's reply has no clients")
     counts = result.clients.transactions
@@ -139,7 +140,7 @@ def trial_of(result: TransactionsResult, load: Load, counted: Counted) -> Trial:
     return Trial(
         load=load,
         duration_s=result.duration_s,
-        intended=offered + result.not_attempted,
+        intended=offered + (0 if load == "max" else result.not_attempted),
         offered=offered,
         received=received,
         lost=offered - received,

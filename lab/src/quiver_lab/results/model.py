@@ -116,6 +116,11 @@ class SessionCount(Record):
     established: int | None
     """By the forwarder's own count; None: it does not say."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Each is there, and no more."""
+        return self.established == self.expected
+
 
 class Telemetry(Record):
     """Counters of the forwarder around one trial at the maximum rate, outside the measured ones."""

@@ -26,23 +26,23 @@ class RampUp:
 
 
 def ramp_up(frames: int, load_pps: float, *, quiet_s: float = 1.0, attempts: int = 3) -> Plan[RampUp]:
-    """Send each frame that opens a session once, slowly enough that none is lost. A lossy attempt is made
-    again at half the load; after the last one the test must not go on."""
+    """Send each frame that opens a session once, slowly enough that none is lost. An attempt with a loss, or
+    in which the generator sent too few, is made again at half the load; after the last one the test must not
+    go on."""
     if frames < 1 or load_pps <= 0.0 or attempts < 1:
         raise ValueError("a ramp-up needs frames, a positive load and at least one attempt")
-    lost = 0
+    why = ""
     for attempt in range(attempts):
         at_pps = load_pps / 2**attempt
         trial = yield BurstRequest(frames, at_pps, quiet_s)
         made = trial.offered + trial.refused
-        if made < frames:
-            raise RampUpError(f"the generator sent {made:,} of {frames:,} frames of the ramp-up")
-        if trial.not_forwarded == 0:
+        if made >= frames and trial.not_forwarded == 0:
             return RampUp(frames, at_pps, trial.duration_s, attempt + 1)
-        lost = trial.not_forwarded
+        why = f"{trial.not_forwarded:,} of {frames:,} {trial.counted} of the ramp-up were lost"
+        if made < frames:
+            why = f"the generator sent {made:,} of {frames:,} {trial.counted} of the ramp-up"
     raise RampUpError(
-        f"{lost:,} of {frames:,} frames of the ramp-up were lost, at {load_pps / 2 ** (attempts - 1):,.0f} "
-        "frames per second in the end: the state is incomplete"
+        f"{why}, at {load_pps / 2 ** (attempts - 1):,.0f} a second in the end: the state is incomplete"
     )
 
 
