@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,3 +77,11 @@ def test_a_part_that_no_cell_has_is_refused_before_anything_starts() -> None:
     assert "no cell has nat46" in answer.output
     checked = CliRunner().invoke(cli.app, ["check", experiment, "--only", "h1024-p63-s64512-udir"])
     assert checked.output.count("nat44ed-h1024-p63-s64512-udir") == 2
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(cli.app, ["list", str(tmp_path / "none")])
+    assert answer.exit_code == 2
+    assert "none is not there: name a folder of experiments" in answer.output.replace("\n", "")
+    empty = CliRunner().invoke(cli.app, ["list", str(tmp_path)])
+    assert "no experiments (*.yaml) are here" in empty.output.replace("\n", "")

@@ -122,6 +122,8 @@ def list_tests(
 ) -> None:
     """List experiments with the key of each of their cells. `run FILE --only KEY` runs one of them."""
     place = folder or EXPERIMENTS
+    if not place.exists():
+        fail(f"{place} is not there: name a folder of experiments, or one of them", 2)
     paths = sorted(place.glob("*.yaml")) if place.is_dir() else [place]
     if not paths:
         fail(f"{place}: no experiments (*.yaml) are here", 2)

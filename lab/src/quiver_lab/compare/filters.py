@@ -49,7 +49,7 @@ CLASSIFIER_PROGRAM, CLASSIFIER_PACKAGE = "dpdk-test-acl", "dpdk-dev"
 CLASSIFIER_PACKETS = 60_000
 """In its trace, both directions together; it goes over them again and again."""
 CLASSIFIER_ITERATIONS = 20
-CLASSIFIER_TIMEOUT_S = 120.0
+CLASSIFIER_TIMEOUT_S = 60.0
 """Its tries for rules that overlap are large, and built anew for each turn."""
 CLASSIFIER_RESULT = re.compile(
     r"iterations, (?P<packets>\d+) pkts, .*?(?P<cycles>[\d.]+) cycles/pkt, (?P<rate>[\d.]+) pkt/sec"
