@@ -66,7 +66,6 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(Nat44::new(shared));
         quiver_export::translated::register(engine, observed::translated);
-        standby::start(engine);
         quiver_standby_sessions::start::<Nat44>(engine);
         alg::start(engine);
         engine.on_interface_change(config::follow_interface);

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
-    with_interface_names,
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    by_interface_name, order, with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::tunnel::{NextHop, TEIB_ENTRIES_MAX, Teib};
@@ -112,7 +112,9 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for (id, peer, to) in engine.get::<Teib>().into_iter().flat_map(Teib::iter) {
+    let entries = engine.get::<Teib>().into_iter().flat_map(Teib::iter);
+    let entries = entries.map(|(id, peer, to)| (id, (peer, to)));
+    for (id, (peer, to)) in by_interface_name(engine, entries) {
         let table =
             if to.table == 0 { String::new() } else { format!(" nh-table-id {}", to.table) };
         let (name, nh) = (engine.interface_name(id), to.address);
