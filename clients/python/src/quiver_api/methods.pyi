@@ -179,6 +179,16 @@ OneRemoteMappingAddArgumentRlocRow = TypedDict(
     },
 )
 
+QosEgressMapIdArgumentSourceRow = TypedDict(
+    "QosEgressMapIdArgumentSourceRow",
+    {
+        "source": Literal["ip", "vlan", "mpls", "ext"],
+        "first": int,
+        "last": NotRequired[int],
+        "out": int,
+    },
+)
+
 SetAclPluginAclArgumentActionRow = TypedDict(
     "SetAclPluginAclArgumentActionRow",
     {
@@ -684,6 +694,30 @@ ShowBuffers = TypedDict(
     "ShowBuffers",
     {
         "pools": list[ShowBuffersPoolsRow],
+    },
+)
+
+ShowClassifyFilterRow = TypedDict(
+    "ShowClassifyFilterRow",
+    {
+        "filter": str,
+        "mask": str,
+        "match": str,
+    },
+)
+
+ShowClassifyTablesRow = TypedDict(
+    "ShowClassifyTablesRow",
+    {
+        "action": NotRequired[str],
+        "hits": int,
+        "mask": NotRequired[str],
+        "match": NotRequired[str],
+        "miss": NotRequired[str],
+        "misses": NotRequired[int],
+        "next": NotRequired[int | None],
+        "sessions": NotRequired[int],
+        "table": int,
     },
 )
 
@@ -1280,6 +1314,16 @@ ShowIgmpTimersRow = TypedDict(
         "response_interval_ms": int,
         "robustness": int,
         "version": int,
+    },
+)
+
+ShowInaclRow = TypedDict(
+    "ShowInaclRow",
+    {
+        "interface": str,
+        "ip4_table": int | None,
+        "ip6_table": int | None,
+        "l2_table": int | None,
     },
 )
 
@@ -3280,6 +3324,16 @@ ShowNpt66BindingsRow = TypedDict(
     },
 )
 
+ShowOutaclRow = TypedDict(
+    "ShowOutaclRow",
+    {
+        "interface": str,
+        "ip4_table": int | None,
+        "ip6_table": int | None,
+        "l2_table": int | None,
+    },
+)
+
 ShowPacketGeneratorRow = TypedDict(
     "ShowPacketGeneratorRow",
     {
@@ -3373,6 +3427,43 @@ ShowProm = TypedDict(
         "samples": int,
         "scrapes": int,
         "turned_away": int,
+    },
+)
+
+ShowQosEgressMapRow = TypedDict(
+    "ShowQosEgressMapRow",
+    {
+        "first": int,
+        "last": int,
+        "map": int,
+        "out": int,
+        "source": str,
+    },
+)
+
+ShowQosMarkRow = TypedDict(
+    "ShowQosMarkRow",
+    {
+        "header": str,
+        "interface": str,
+        "map": int,
+    },
+)
+
+ShowQosRecordRow = TypedDict(
+    "ShowQosRecordRow",
+    {
+        "interface": str,
+        "source": str,
+    },
+)
+
+ShowQosStoreRow = TypedDict(
+    "ShowQosStoreRow",
+    {
+        "interface": str,
+        "source": str,
+        "value": int,
     },
 )
 
@@ -3899,6 +3990,7 @@ ShowUdpEncapRow = TypedDict(
         "id": int,
         "interface": str,
         "packets": int,
+        "path_mtu_bytes": int | None,
         "source": str,
         "source_port": int | None,
         "table": int,
@@ -4018,11 +4110,20 @@ ShowVxlanGpeTunnelRow = TypedDict(
     },
 )
 
+ShowVxlanInterfaceRowPathMtusRow = TypedDict(
+    "ShowVxlanInterfaceRowPathMtusRow",
+    {
+        "mtu_bytes": int,
+        "vtep": str,
+    },
+)
+
 ShowVxlanInterfaceRow = TypedDict(
     "ShowVxlanInterfaceRow",
     {
         "flood_list": list[str],
         "interface": str,
+        "path_mtus": list[ShowVxlanInterfaceRowPathMtusRow],
         "source": str,
         "state": str,
         "stations": int,
@@ -4373,6 +4474,46 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def classify_filter(
+        self,
+        *,
+        rule: str,
+        pcap: bool | None = None,
+        trace: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_filter_del(
+        self,
+        *,
+        pcap: bool | None = None,
+        trace: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_session_acl_hit_next(
+        self,
+        *,
+        action: Literal["permit", "deny"],
+        table: int | str,
+        match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_session_del_table_index(
+        self,
+        *,
+        table: int | str,
+        match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_table(
+        self,
+        *,
+        mask: str,
+        table: int | str | None = None,
+        miss: Literal["permit", "deny"] | None = None,
+        next: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_table_del_table(self, *, table: int | str, if_generation: str | None = None) -> Any: ...
     def clear_acl_plugin_sessions(
         self,
         *,
@@ -5997,6 +6138,7 @@ class Methods:
         any: bool | None = None,
         interface: str | None = None,
         file: str | None = None,
+        filter: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def pcap_trace_off(self, *, if_generation: str | None = None) -> Any: ...
@@ -6053,6 +6195,46 @@ class Methods:
         port: int | str | None = None,
         all_stats: bool | None = None,
         names: Literal["vpp", "quiver", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def qos_egress_map_del_id(self, *, map: int | str, if_generation: str | None = None) -> Any: ...
+    def qos_egress_map_id(
+        self,
+        *,
+        map: int | str,
+        source: list[QosEgressMapIdArgumentSourceRow],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def qos_mark(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        map: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def qos_record(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def qos_store(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        class_: int | str | None = None,
+        disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def quit(self, *, if_generation: str | None = None) -> Any: ...
@@ -6392,6 +6574,18 @@ class Methods:
         query_interval: int | str | None = None,
         response_interval: int | str | None = None,
         last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        ip4: int | str | None = None,
+        ip6: int | str | None = None,
+        l2: int | str | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_bond(
@@ -7337,6 +7531,20 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowBridgeDomainRow] | ShowBridgeDomain: ...
     def show_buffers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowBuffers: ...
+    def show_classify_filter(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyFilterRow]: ...
+    def show_classify_tables(
+        self,
+        *,
+        index: int | str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyTablesRow]: ...
     def show_clock(
         self,
         *,
@@ -7584,6 +7792,12 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowIgmpTimersRow]: ...
+    def show_inacl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInaclRow]: ...
     def show_interface(
         self,
         *,
@@ -8346,6 +8560,12 @@ class Methods:
     def show_one_map_resolver(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_one_statistics(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_one_status(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_outacl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowOutaclRow]: ...
     def show_packet_generator(
         self,
         *,
@@ -8386,6 +8606,31 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowPolicerInterfaceRow]: ...
     def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
+    def show_qos_egress_map(
+        self,
+        *,
+        map: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosEgressMapRow]: ...
+    def show_qos_mark(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosMarkRow]: ...
+    def show_qos_record(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosRecordRow]: ...
+    def show_qos_store(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosStoreRow]: ...
     def show_run(
         self,
         *,
@@ -8869,6 +9114,7 @@ class Methods:
         node: str,
         packets: int | str,
         verbose: bool | None = None,
+        filter: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def trace_filter(
@@ -9207,6 +9453,51 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def classify_filter(
+        self,
+        *,
+        rule: str,
+        pcap: bool | None = None,
+        trace: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_filter_del(
+        self,
+        *,
+        pcap: bool | None = None,
+        trace: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_session_acl_hit_next(
+        self,
+        *,
+        action: Literal["permit", "deny"],
+        table: int | str,
+        match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_session_del_table_index(
+        self,
+        *,
+        table: int | str,
+        match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_table(
+        self,
+        *,
+        mask: str,
+        table: int | str | None = None,
+        miss: Literal["permit", "deny"] | None = None,
+        next: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_table_del_table(
+        self,
+        *,
+        table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def clear_acl_plugin_sessions(
         self,
         *,
@@ -10892,6 +11183,7 @@ class AsyncMethods:
         any: bool | None = None,
         interface: str | None = None,
         file: str | None = None,
+        filter: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def pcap_trace_off(self, *, if_generation: str | None = None) -> Any: ...
@@ -10948,6 +11240,46 @@ class AsyncMethods:
         port: int | str | None = None,
         all_stats: bool | None = None,
         names: Literal["vpp", "quiver", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def qos_egress_map_del_id(self, *, map: int | str, if_generation: str | None = None) -> Any: ...
+    async def qos_egress_map_id(
+        self,
+        *,
+        map: int | str,
+        source: list[QosEgressMapIdArgumentSourceRow],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def qos_mark(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        map: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def qos_record(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def qos_store(
+        self,
+        *,
+        interface: str,
+        ip: bool | None = None,
+        vlan: bool | None = None,
+        mpls: bool | None = None,
+        class_: int | str | None = None,
+        disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def quit(self, *, if_generation: str | None = None) -> Any: ...
@@ -11298,6 +11630,18 @@ class AsyncMethods:
         query_interval: int | str | None = None,
         response_interval: int | str | None = None,
         last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        ip4: int | str | None = None,
+        ip6: int | str | None = None,
+        l2: int | str | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_bond(
@@ -12300,6 +12644,20 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowBuffers: ...
+    async def show_classify_filter(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyFilterRow]: ...
+    async def show_classify_tables(
+        self,
+        *,
+        index: int | str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyTablesRow]: ...
     async def show_clock(
         self,
         *,
@@ -12552,6 +12910,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowIgmpTimersRow]: ...
+    async def show_inacl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInaclRow]: ...
     async def show_interface(
         self,
         *,
@@ -13364,6 +13728,12 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def show_one_status(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    async def show_outacl(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowOutaclRow]: ...
     async def show_packet_generator(
         self,
         *,
@@ -13404,6 +13774,31 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> list[ShowPolicerInterfaceRow]: ...
     async def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
+    async def show_qos_egress_map(
+        self,
+        *,
+        map: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosEgressMapRow]: ...
+    async def show_qos_mark(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosMarkRow]: ...
+    async def show_qos_record(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosRecordRow]: ...
+    async def show_qos_store(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowQosStoreRow]: ...
     async def show_run(
         self,
         *,
@@ -13907,6 +14302,7 @@ class AsyncMethods:
         node: str,
         packets: int | str,
         verbose: bool | None = None,
+        filter: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def trace_filter(
