@@ -212,7 +212,7 @@ pub(crate) fn write_limits(engine: &Engine, config: &mut ConfigWriter) {
     if bridges.events.kept_max() != EVENTS_KEPT {
         config.command(format_args!("set l2fib events {}", bridges.events.kept_max()));
     }
-    if bridges.macs.learn_limit() != bridges.macs.entries_max() {
+    if bridges.macs.learn_limit() < bridges.macs.entries_max() {
         config.command(format_args!("set l2 learn limit {}", bridges.macs.learn_limit()));
     }
 }
