@@ -177,17 +177,18 @@ fn vxlan_setup(port: &str, tunnels: u32) -> Vec<String> {
     setup
 }
 
-/// From a bridge domain into so many tunnels, a station behind each.
-fn vxlan_encapsulated(name: &str, tunnels: u32) -> Path {
+/// From a bridge domain into so many tunnels; each has as many of the stations behind it.
+fn vxlan_encapsulated(name: &str, tunnels: u32, stations: u32) -> Path {
     let mut setup = vxlan_setup("bench0", tunnels);
-    for number in 0..tunnels {
+    for number in 0..stations {
+        let tunnel = number % tunnels;
         let station = MacAddress::from_u64(FAR_STATIONS + u64::from(number));
-        setup.push(format!("l2fib add {station} 1 vxlan_tunnel{number}"));
+        setup.push(format!("l2fib add {station} 1 vxlan_tunnel{tunnel}"));
         let station = MacAddress::from_u64(NEAR_STATIONS + u64::from(number));
         setup.push(format!("l2fib add {station} 1 bench0"));
     }
     let exchange = Exchange { puts: VXLAN, ..Exchange::of(Layer::Frame, Layer::Ip4) };
-    let packets = Packets::Stations { count: tunnels };
+    let packets = Packets::Stations { count: stations };
     let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
     path(name, Work::Exchange(exchange), packets, &setup, None)
 }
@@ -211,8 +212,9 @@ fn vxlan_decapsulated() -> Path {
 /// All of them.
 pub fn all() -> Vec<Path> {
     let frames = [
-        vxlan_encapsulated("vxlan-encap", 1),
-        vxlan_encapsulated("vxlan-encap-1k", 1000),
+        vxlan_encapsulated("vxlan-encap", 1, 1),
+        vxlan_encapsulated("vxlan-encap-1k-stations", 1, 1000),
+        vxlan_encapsulated("vxlan-encap-1k", 1000, 1000),
         vxlan_decapsulated(),
     ];
     let tunnels = tunnels();
