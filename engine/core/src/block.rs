@@ -16,6 +16,7 @@ mod pair;
 mod slot;
 mod stage;
 mod steer;
+mod watch;
 
 pub(crate) use driver::Driver;
 pub(crate) use kernel::{Kernel, MakeKernel};
@@ -26,6 +27,7 @@ pub(crate) use pair::{Makers, Pair};
 pub(crate) use slot::KernelSlot;
 pub(crate) use stage::StageKernel;
 pub(crate) use steer::SteerKernel;
+pub(crate) use watch::WatchKernel;
 
 /// Packets in a block.
 pub(crate) const BLOCK_PACKETS: usize = 128;

@@ -25,5 +25,6 @@ pub use graph::context::Context;
 pub use graph::frame::Frame;
 pub use graph::node::{Node, NodeSpec};
 pub use graph::stage::{LookUp, Stage};
+pub use graph::watch::Watch;
 pub use ids::{InterfaceId, NodeId, WorkerId};
 pub use memory::packet::Packet;

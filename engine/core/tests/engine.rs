@@ -16,9 +16,9 @@ use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, W
 
 /// A device of byte vectors. Locks are fine in a test's driver.
 #[derive(Clone, Default)]
-struct Wire {
+pub(crate) struct Wire {
     arriving: Arc<Mutex<VecDeque<Vec<u8>>>>,
-    left: Arc<Mutex<Vec<Vec<u8>>>>,
+    pub(crate) left: Arc<Mutex<Vec<Vec<u8>>>>,
     /// Packets that arrive for ever, counted; 0 = only what is in `arriving`.
     flood: Arc<AtomicU64>,
     sent: Arc<AtomicU64>,
@@ -77,7 +77,7 @@ impl Device for TestDevice {
 
 quiver_core::reasons! {
     /// Why `steer` drops.
-    enum SteerDrop {
+    pub(crate) enum SteerDrop {
         /// The first byte is 0xff.
         Asked = "asked", "the packet asked to be dropped";
         /// No such place.
@@ -137,7 +137,7 @@ impl Node for Mark {
     }
 }
 
-fn builder(workers: usize) -> GraphBuilder {
+pub(crate) fn builder(workers: usize) -> GraphBuilder {
     let config = EngineConfig {
         worker_cores: (0..workers).collect(),
         buffers: 2048,
@@ -168,7 +168,7 @@ fn builder(workers: usize) -> GraphBuilder {
     builder
 }
 
-fn interface(engine: &mut Engine, name: &str) -> (InterfaceId, Wire) {
+pub(crate) fn interface(engine: &mut Engine, name: &str) -> (InterfaceId, Wire) {
     let wire = Wire::default();
     let tx =
         (0..engine.worker_count()).map(|_| Box::new(wire.clone()) as Box<dyn TxQueue>).collect();
@@ -188,18 +188,18 @@ fn interface(engine: &mut Engine, name: &str) -> (InterfaceId, Wire) {
     (id, wire)
 }
 
-fn router() -> (Engine, Wire, Wire) {
+pub(crate) fn router() -> (Engine, Wire, Wire) {
     let mut engine = Engine::build(builder(1)).unwrap();
     let (_, first) = interface(&mut engine, "test0");
     let (_, second) = interface(&mut engine, "test1");
     (engine, first, second)
 }
 
-fn arrive(wire: &Wire, packets: impl IntoIterator<Item = Vec<u8>>) {
+pub(crate) fn arrive(wire: &Wire, packets: impl IntoIterator<Item = Vec<u8>>) {
     wire.arriving.lock().unwrap().extend(packets);
 }
 
-fn balance(engine: &mut Engine) {
+pub(crate) fn balance(engine: &mut Engine) {
     for _ in 0..4 {
         engine.step();
     }

@@ -87,12 +87,6 @@ impl Driver {
         let (Some(slot), Some(first)) = (nodes.slot(head), frame.packets().first()) else { return };
         let side = first.rx;
         self.is_measured = slot.turns.take();
-        let ahead = match slot.facts.looks_first {
-            true if slot.looks_behind(side) => Ahead::Both,
-            true => Ahead::First,
-            false => Ahead::Nothing,
-        };
-        ahead.ask(frame.packets());
         let rx = frame.is_same_rx().then_some(side);
         let length = frame.len();
         let (packets, next) = frame.parts_mut();
@@ -102,6 +96,8 @@ impl Driver {
             let vector = WholeVector { packets: &mut *packets, rx, bytes, pass: self.pass };
             node = self.run_vector(nodes, cx, head, vector);
         }
+        let ahead = nodes.slot(node).map_or(Ahead::Nothing, |slot| slot.ahead(side));
+        ahead.ask(packets);
         let length = if matches!(self.exits, Exits::Nobody) { length } else { 0 };
         let mut window = [DROP; BLOCK_PACKETS];
         for begin in (0..length).step_by(BLOCK_PACKETS) {
@@ -127,7 +123,7 @@ impl Driver {
         }
         frame.set_same_rx(self.rx.is_some());
         let looks_behind = self.visited.end(nodes);
-        if follows && let Some(slot) = nodes.slot(head) {
+        if follows && let Some(slot) = nodes.slot(node) {
             slot.learn_behind(side, looks_behind);
         }
     }
@@ -179,14 +175,16 @@ impl Driver {
             let Some(slot) = nodes.slot(node) else { return };
             self.visited.arrive(slot, self.pass, node, block.live_count());
             cx.node = node;
-            let rx = block.rx;
+            let (rx, looks_at_none) = (block.rx, slot.facts.looks_at_none);
             let (all, last) = if block.is_rx_known || block.find_rx() {
                 self.run_kernel(nodes, cx, node, block)
             } else {
                 self.run_mixed(nodes, cx, node, block);
                 (None, node)
             };
-            block.ahead = Ahead::Nothing;
+            if !looks_at_none {
+                block.ahead = Ahead::Nothing;
+            }
             let first = block.next[block.live.trailing_zeros() as usize % BLOCK_PACKETS];
             let next = all.unwrap_or(first);
             if all.is_some() || block_places_of(first, block.next) & block.live == block.live {

@@ -41,6 +41,8 @@ pub(crate) struct Facts {
     pub looks_first: bool,
     /// It reads the second line of packets.
     pub looks_behind: bool,
+    /// It reads no bytes: what is asked for ahead is for the kernel behind it.
+    pub looks_at_none: bool,
 }
 
 /// All packets of a vector, which came in by one interface.

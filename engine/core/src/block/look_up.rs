@@ -252,7 +252,7 @@ impl<L: LookUp> Kernel for LookUpKernel<L> {
     }
 
     fn facts(&self) -> Facts {
-        Facts { looks_first: false, looks_behind: L::LOOKS_BEHIND }
+        Facts { looks_behind: L::LOOKS_BEHIND, ..Facts::default() }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::ids::{InterfaceId, NodeId};
 use crate::worker::{Installed, Work};
 
 use super::costs::{Cost, Turns};
-use super::kernel::{Facts, Kernel};
+use super::kernel::{Ahead, Facts, Kernel};
 use super::pair::Pair;
 
 /// Interfaces that are told apart; of more, some share what was learned.
@@ -65,9 +65,19 @@ impl KernelSlot {
         self.likely[rx.index() % SIDES] = pair.map_or(NO_PAIR, |pair| pair as u8);
     }
 
+    /// Which lines of packets of an interface are asked for in front of the kernel.
+    #[inline(always)]
+    pub(super) fn ahead(&self, rx: InterfaceId) -> Ahead {
+        match self.facts.looks_first || self.facts.looks_at_none {
+            true if self.looks_behind(rx) => Ahead::Both,
+            true => Ahead::First,
+            false => Ahead::Nothing,
+        }
+    }
+
     /// Did packets of this interface come to a kernel that reads their second line?
     #[inline(always)]
-    pub(super) fn looks_behind(&self, rx: InterfaceId) -> bool {
+    fn looks_behind(&self, rx: InterfaceId) -> bool {
         self.behind >> (rx.index() % SIDES) & 1 != 0
     }
 

@@ -179,7 +179,7 @@ impl<S: Stage> Kernel for StageKernel<S> {
     }
 
     fn facts(&self) -> Facts {
-        Facts { looks_first: S::LOOKS_FIRST, looks_behind: S::LOOKS_BEHIND }
+        Facts { looks_first: S::LOOKS_FIRST, looks_behind: S::LOOKS_BEHIND, ..Facts::default() }
     }
 }
 

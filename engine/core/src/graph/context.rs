@@ -66,11 +66,18 @@ impl<'p> Deref for Context<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     place: u8,
+    is_end: bool,
     /// The next feature, or the arc's end.
     pub next: NodeId,
 }
 
 impl Behind {
+    /// Is it the arc's end?
+    #[inline(always)]
+    pub(crate) fn is_end(self) -> bool {
+        self.is_end
+    }
+
     /// Let a packet go on there.
     #[inline(always)]
     pub fn take(self, packet: &mut Packet) -> NodeId {
@@ -142,12 +149,13 @@ impl<'p> Context<'p> {
         feature: NodeId,
         default: NodeId,
     ) -> Behind {
-        let end = Behind { place: FEATURES_PER_CHAIN_MAX as u8, next: default };
+        let end = Behind { place: FEATURES_PER_CHAIN_MAX as u8, is_end: true, next: default };
         let Some(row) = self.interface(interface) else { return end };
         let chain = &row.chains[arc.0 as usize % ARCS_MAX];
         let Some(own) = chain.iter().position(|node| node == feature) else { return end };
         let place = own as u8 + 1;
-        Behind { place, next: chain.at(place).unwrap_or(default) }
+        let next = chain.at(place);
+        Behind { place, is_end: next.is_none(), next: next.unwrap_or(default) }
     }
 
     /// Write down, if the packet is traced, that the running node sends it to `next`. The engine

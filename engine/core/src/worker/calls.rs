@@ -3,6 +3,7 @@
 
 use crate::graph::context::{Context, WorkerContext};
 use crate::graph::node::Node;
+use crate::graph::observer::Observer;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::buffer::BufferCache;
 use crate::memory::packet::{Packet, PacketFlags};
@@ -72,6 +73,13 @@ impl Worker {
         let result = node.map(|node| work(node, &mut context!(self, id, now_ns)));
         self.nodes[id.index()] = Some(installed);
         result
+    }
+
+    /// Swap the observer of a node; the one before comes back in its place.
+    pub(crate) fn observe(&mut self, id: NodeId, observer: &mut Option<Box<dyn Observer>>) {
+        if let Some(Some(installed)) = self.nodes.get_mut(id.index()) {
+            std::mem::swap(&mut installed.observer, observer);
+        }
     }
 
     /// Put a packet before `next`.

@@ -25,6 +25,7 @@ use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::interface::InterfaceRows;
 use crate::graph::node::{DROP, Node, Offloads};
+use crate::graph::observer::Observer;
 use crate::graph::outbox::{Outbox, Place};
 use crate::graph::trace::Tracer;
 use crate::graph::visits::Age;
@@ -59,6 +60,7 @@ pub(crate) struct Installed {
     pub(crate) is_slow_path: bool,
     pub(crate) offloads: Offloads,
     pub(crate) detour: Option<NodeId>,
+    pub(crate) observer: Option<Box<dyn Observer>>,
 }
 
 /// What runs a node's vectors.
@@ -407,6 +409,9 @@ impl Worker {
         if installed.is_sink {
             self.look_at_sink(id, &mut installed, &mut frame);
         }
+        if let Some(observer) = &mut installed.observer {
+            observer.see(&mut context!(self, id, now_ns), frame.packets_mut());
+        }
         if let Some(node) = installed.work.node() {
             node.run(&mut context!(self, id, now_ns), &mut frame);
         }
@@ -503,7 +508,8 @@ impl Worker {
         total
     }
 
-    /// Swap a node in or out; what stood there comes back.
+    /// Swap a node in or out; what stood there comes back. A node in place of another one has its
+    /// observer.
     pub(crate) fn swap_node(
         &mut self,
         id: NodeId,
@@ -522,7 +528,11 @@ impl Worker {
             _ => {}
         }
         self.outbox.set_place(id, place, detour);
-        std::mem::replace(&mut self.nodes[id.index()], node)
+        let mut before = std::mem::replace(&mut self.nodes[id.index()], node);
+        if let (Some(new), Some(old)) = (&mut self.nodes[id.index()], &mut before) {
+            std::mem::swap(&mut new.observer, &mut old.observer);
+        }
+        before
     }
 
     pub(crate) fn add_input(&mut self, input: Input) -> Result<(), Input> {

@@ -1,11 +1,12 @@
 //! The nodes of a running engine: an instance of each for every worker, and what comes and goes
 //! while it runs.
 
-use super::Engine;
+use super::{Engine, Stalled};
 use crate::block::{KernelSlot, Makers, Pair};
 use crate::graph::builder::BuildError;
 use crate::graph::counters::NODES_MAX;
 use crate::graph::node::{Names, Node, NodeKind, NodeSpec, Wiring};
+use crate::graph::observer::Observer;
 use crate::graph::trace::TraceRecord;
 use crate::ids::{NodeId, WorkerId};
 use crate::worker::{Installed, Work, Worker};
@@ -69,8 +70,16 @@ impl Engine {
         let offloads = spec.map(|s| s.offloads).unwrap_or_default();
         let detour =
             spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
-        let mut installed =
-            Some(Box::new(Installed { work, sink, is_sink, is_slow_path, offloads, detour }));
+        let observer = None;
+        let mut installed = Some(Box::new(Installed {
+            work,
+            sink,
+            is_sink,
+            is_slow_path,
+            offloads,
+            detour,
+            observer,
+        }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });
@@ -144,6 +153,25 @@ impl Engine {
             });
         }
         self.free_nodes.push_back((self.epochs.stamp(), id));
+    }
+
+    /// Have an observer see what comes to a node, on each worker the one that `make` makes, in
+    /// place of the one before; `None` ends it. Kernels are not observed.
+    ///
+    /// # Errors
+    /// A worker does not answer in time: it, and those behind it, have the observer from before.
+    pub fn observe(
+        &mut self,
+        node: NodeId,
+        mut make: impl FnMut(WorkerId) -> Option<Box<dyn Observer>>,
+    ) -> Result<(), Stalled> {
+        let info = self.node_info(node);
+        assert!(info.is_none_or(|info| info.spec.make_kernel.is_none()), "a kernel is observed");
+        for worker in (0..self.worker_count()).map(|worker| WorkerId(worker as u16)) {
+            let mut observer = make(worker);
+            self.call(worker, move |w: &mut Worker| w.observe(node, &mut observer))?;
+        }
+        Ok(())
     }
 
     /// The number of a node.
