@@ -14,6 +14,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use crate::counters;
 use crate::datagram::{Datagram, Flow, Head, HeaderKind, Router};
+use crate::notifications::Notifications;
 use crate::sample::Sample;
 use crate::sources::{Direction, Shared};
 
@@ -47,12 +48,23 @@ pub(crate) struct Settings {
     pub agent: Option<IpAddr>,
     /// Which of the agent's exporters it is.
     pub sub_agent: u32,
+    /// Are collectors notified of packets that are dropped?
+    pub monitors_drops: bool,
+    /// Notifications a second at most.
+    pub drops_per_s: u32,
 }
 
 impl Settings {
     /// As VPP has them.
-    pub const DEFAULT: Settings =
-        Settings { rate: 10_000, polling_s: 20, header_bytes: 128, agent: None, sub_agent: 0 };
+    pub const DEFAULT: Settings = Settings {
+        rate: 10_000,
+        polling_s: 20,
+        header_bytes: 128,
+        agent: None,
+        sub_agent: 0,
+        monitors_drops: false,
+        drops_per_s: 1_000,
+    };
 }
 
 /// A collector.
@@ -89,7 +101,8 @@ pub struct Agent {
     pub(crate) collectors: BTreeMap<SocketAddr, Collector>,
     pub(crate) interfaces: BTreeMap<InterfaceId, Sampled>,
     pub(crate) counts: Counts,
-    datagram: Datagram,
+    pub(crate) notifications: Notifications,
+    pub(crate) datagram: Datagram,
     sequence: u32,
     since_ns: Option<u64>,
     /// When counters are sent next, and the next interface, while there are more.
@@ -98,8 +111,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(shared: Arc<Shared>) -> Agent {
+    pub(crate) fn new(shared: Arc<Shared>, workers: usize) -> Agent {
         let settings = Settings::DEFAULT;
+        let notifications = Notifications::new(workers);
+        notifications.discards.limit.set(settings.drops_per_s);
         shared.set_rate(settings.rate);
         shared.set_header_bytes(settings.header_bytes);
         Agent {
@@ -109,6 +124,7 @@ impl Agent {
             collectors: BTreeMap::new(),
             interfaces: BTreeMap::new(),
             counts: Counts::default(),
+            notifications,
             datagram: Datagram::default(),
             sequence: 0,
             since_ns: None,
@@ -159,7 +175,7 @@ impl Agent {
     }
 
     /// Let a sample of so many bytes at most fit.
-    fn make_room(&mut self, now_ns: u64, bytes: usize) {
+    pub(crate) fn make_room(&mut self, now_ns: u64, bytes: usize) {
         if self.datagram.is_full_with(bytes) {
             self.flush(now_ns);
         }
@@ -182,7 +198,7 @@ impl Agent {
             Direction::Rx => (if_index(sample.interface), leads_to),
             Direction::Tx => (if_index(sample.came_in), if_index(sample.interface)),
         };
-        self.make_room(now_ns, FLOW_BYTES_MAX + sample.header().len());
+        self.make_room(now_ns, FLOW_BYTES_MAX + sample.first.bytes().len());
         self.counts.flow_samples += 1;
         self.datagram.flow(&Flow {
             sequence,
@@ -192,9 +208,9 @@ impl Agent {
             drops: drops_rx.wrapping_add(drops_tx) as u32,
             input,
             output,
-            kind: kind(sample),
-            frame_bytes: sample.frame_bytes,
-            header: sample.header(),
+            kind: sample.first.kind(),
+            frame_bytes: sample.first.frame_bytes,
+            header: sample.first.bytes(),
             router: routed.map(|routed| Router {
                 next_hop: routed.next_hop,
                 lengths: (routed.source_length, routed.destination_length),
@@ -226,19 +242,10 @@ impl Agent {
     }
 }
 
-/// What a sampled packet begins with.
-fn kind(sample: &Sample) -> HeaderKind {
-    match sample.header().first().map(|byte| byte >> 4) {
-        _ if !sample.is_bare => HeaderKind::Ethernet,
-        Some(6) => HeaderKind::Ip6,
-        _ => HeaderKind::Ip4,
-    }
-}
-
 /// Source and destination of an IP packet.
 fn ends(sample: &Sample) -> Option<(IpAddr, IpAddr)> {
-    let header = sample.header();
-    let (ip4, ip6) = match kind(sample) {
+    let header = sample.first.bytes();
+    let (ip4, ip6) = match sample.first.kind() {
         HeaderKind::Ethernet => (packet_in_frame::<Ip4>(header), packet_in_frame::<Ip6>(header)),
         HeaderKind::Ip4 => (Some(0), None),
         HeaderKind::Ip6 => (None, Some(0)),
@@ -254,7 +261,8 @@ fn ends(sample: &Sample) -> Option<(IpAddr, IpAddr)> {
 /// On each turn of the control loop.
 pub(crate) fn turn(engine: &mut Engine) {
     let Some(agent) = engine.get_mut::<Agent>() else { return };
-    if agent.interfaces.is_empty() && agent.records.is_idle() && agent.datagram.is_empty() {
+    let is_idle = agent.records.is_idle() && agent.notifications.records.is_idle();
+    if agent.interfaces.is_empty() && is_idle && agent.datagram.is_empty() {
         return;
     }
     let now_ns = engine.now_ns();
@@ -263,6 +271,10 @@ pub(crate) fn turn(engine: &mut Engine) {
         let mut records = std::mem::take(&mut agent.records);
         let mut more = records.take(SAMPLES_PER_TURN, |sample| agent.add(engine, now_ns, &sample));
         agent.records = records;
+        let mut records = std::mem::take(&mut agent.notifications.records);
+        more |=
+            records.take(SAMPLES_PER_TURN, |discard| agent.notify(engine, now_ns, &discard));
+        agent.notifications.records = records;
         more |= agent.poll(engine, now_ns);
         if agent.since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= FLUSH_NS) {
             agent.flush(now_ns);

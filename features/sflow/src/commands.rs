@@ -18,6 +18,7 @@ const PORT_DEFAULT: u16 = 6_343;
 
 pub(crate) fn register(registry: &mut Registry) {
     numbers(registry);
+    drops(registry);
     ends(registry);
     registry.command(
         Command::new("sflow enable-disable <interface> [<direction:rx|tx|both>] [disable]")
@@ -48,7 +49,7 @@ pub(crate) fn register(registry: &mut Registry) {
 type Number = (&'static str, &'static str, &'static str, &'static str, fn(&mut Settings, u32));
 
 fn numbers(registry: &mut Registry) {
-    const ALL: [Number; 3] = [
+    const ALL: [Number; 4] = [
         (
             "sflow sampling-rate <packets:1-16777216>",
             "sflow sampling-rate 10000",
@@ -70,9 +71,16 @@ fn numbers(registry: &mut Registry) {
             "Send so many bytes of a sampled packet at most; 128 unless set",
             |settings, bytes| settings.header_bytes = bytes,
         ),
+        (
+            "sflow drop-monitor-limit <notifications:1-100000>",
+            "sflow drop-monitor-limit 1000",
+            "sflow.drop-monitor-limit: <notifications>",
+            "Notify collectors of so many dropped packets a second at most; 1000 unless set",
+            |settings, notifications| settings.drops_per_s = notifications,
+        ),
     ];
     for ((syntax, undo, entry, help, set), name) in
-        ALL.into_iter().zip(["packets", "seconds", "bytes"])
+        ALL.into_iter().zip(["packets", "seconds", "bytes", "notifications"])
     {
         registry.command(
             Command::new(syntax)
@@ -89,6 +97,30 @@ fn numbers(registry: &mut Registry) {
                 }),
         );
     }
+}
+
+/// Notifications of packets that are dropped.
+fn drops(registry: &mut Registry) {
+    registry.command(
+        Command::new("sflow drop-monitoring enable|disable")
+            .entry(order::RESOURCES, "sflow.drop-monitoring: <enable?disable>")
+            .undo("sflow drop-monitoring disable")
+            .replaces(&[])
+            .group(GROUP)
+            .help("Notify collectors of packets that are dropped, with the reason, or no more")
+            .details(
+                "Meant are all packets that the router drops, on any interface, and those whose \
+                 senders get an ICMP error. A notification has the first bytes of the packet, \
+                 its interfaces, a code of sFlow, and the node and reason of `show errors`. \
+                 `sflow drop-monitor-limit` says how many are sent a second; `show sflow` counts \
+                 the others.",
+            )
+            .example("sflow drop-monitoring enable")
+            .run(|engine: &mut Engine, args| {
+                config::monitor_drops(engine, args.has("enable"))?;
+                Ok(Output::none())
+            }),
+    );
 }
 
 /// The agent and the collectors.
@@ -168,7 +200,8 @@ fn word(directions: [bool; 2]) -> &'static str {
 
 fn show(engine: &Engine) -> Output {
     let Some(agent) = engine.get::<Agent>() else { return Output::none() };
-    let Settings { rate, polling_s, header_bytes, sub_agent, .. } = agent.settings;
+    let Settings { rate, polling_s, header_bytes, sub_agent, drops_per_s, .. } = agent.settings;
+    let monitors = agent.settings.monitors_drops;
     let address = agent.address().map(|address| address.to_string());
     Output::none()
         .field("Packets per sample", rate)
@@ -178,6 +211,10 @@ fn show(engine: &Engine) -> Output {
         .field("Sub-agent", sub_agent)
         .field("Flow samples", agent.counts.flow_samples)
         .field("Counter samples", agent.counts.counter_samples)
+        .field("Drop monitoring", if monitors { "enabled" } else { "disabled" })
+        .field("Drop notifications per second", drops_per_s)
+        .field("Drop notifications", agent.notifications.sent)
+        .field("Drops not notified", agent.notifications.missed())
         .field("Datagrams", agent.counts.datagrams)
         .table("interfaces", interfaces(engine, agent))
         .table("collectors", collectors(agent))
@@ -231,6 +268,12 @@ pub(crate) fn write_settings(engine: &Engine, config: &mut ConfigWriter) {
     }
     if own.header_bytes != default.header_bytes {
         config.command(format_args!("sflow header-bytes {}", own.header_bytes));
+    }
+    if own.drops_per_s != default.drops_per_s {
+        config.command(format_args!("sflow drop-monitor-limit {}", own.drops_per_s));
+    }
+    if own.monitors_drops {
+        config.command(format_args!("sflow drop-monitoring enable"));
     }
     if let Some(address) = own.agent {
         let sub_agent = match own.sub_agent {

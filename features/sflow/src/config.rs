@@ -4,10 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::graph::node::DROP;
+use quiver_core::graph::observer::Observer;
 use quiver_core::{Engine, InterfaceId};
 use quiver_export::datagrams::{DatagramCounts, Datagrams};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::nodes;
 
 use crate::agent::{Agent, Collector, Settings};
+use crate::discard::{Place, Watcher};
 use crate::sampler;
 use crate::sources::Direction;
 
@@ -27,6 +32,7 @@ pub(crate) fn set(engine: &mut Engine, change: impl FnOnce(&mut Settings)) -> Re
     change(&mut agent.settings);
     agent.shared.set_rate(agent.settings.rate);
     agent.shared.set_header_bytes(agent.settings.header_bytes);
+    agent.notifications.discards.limit.set(agent.settings.drops_per_s);
     if before.polling_s != agent.settings.polling_s {
         agent.poll_from(now_ns);
     }
@@ -109,6 +115,39 @@ fn apply(
         if before[direction as usize] != on {
             engine.set_feature(id, arc, node, on)?;
         }
+    }
+    Ok(())
+}
+
+/// Notify collectors of packets that are dropped, or no more.
+pub(crate) fn monitor_drops(engine: &mut Engine, on: bool) -> Result<(), Refusal> {
+    let own = agent(engine)?;
+    if on {
+        own.notifications.open();
+    }
+    observe(engine, on).inspect_err(|_| {
+        // Workers that answer have what was before.
+        let _ = observe(engine, !on);
+    })?;
+    agent(engine)?.settings.monitors_drops = on;
+    Ok(())
+}
+
+/// Put observers in front of the nodes where packets end that are not sent on, or take them away.
+fn observe(engine: &mut Engine, on: bool) -> Result<(), Refusal> {
+    let own = agent(engine)?;
+    let (discards, shared) = (own.notifications.discards.clone(), own.shared.clone());
+    let errors = [(Family::Ip4, nodes::ip4::ICMP_ERROR), (Family::Ip6, nodes::ip6::ICMP_ERROR)];
+    let answering = errors.map(|(_, name)| engine.node_id(name));
+    let mut places = vec![(DROP, Place::Drop { answering })];
+    for ((family, _), node) in errors.into_iter().zip(answering) {
+        places.extend(node.map(|node| (node, Place::Errors(family))));
+    }
+    for (node, place) in places {
+        engine.observe(node, |worker| {
+            let (discards, shared) = (discards.clone(), shared.clone());
+            on.then(|| Box::new(Watcher { discards, shared, worker, place }) as Box<dyn Observer>)
+        })?;
     }
     Ok(())
 }

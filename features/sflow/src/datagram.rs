@@ -1,5 +1,5 @@
-//! Datagrams of sFlow version 5 (sflow_version_5.txt §5), in the external data representation
-//! (RFC 4506): words of 32 bits, the most significant byte first.
+//! Datagrams of sFlow version 5 (sflow_version_5.txt §5; of dropped packets sflow_drops.txt §2), in
+//! the external data representation (RFC 4506): words of 32 bits, the most significant byte first.
 
 use std::net::IpAddr;
 
@@ -12,8 +12,14 @@ const HEAD_BYTES_MAX: usize = 40;
 /// Kinds of samples.
 const FLOW_SAMPLE: u32 = 1;
 const COUNTERS_SAMPLE: u32 = 2;
-/// Kinds of records of a flow sample.
+const DISCARDED_PACKET: u32 = 5;
+/// The class of a source that is an interface, by its number.
+const CLASS_IF_INDEX: u32 = 0;
+/// Kinds of records of a flow sample or of a discarded packet.
 const RAW_PACKET: u32 = 1;
+const EXTENDED_FUNCTION: u32 = 1_038;
+/// Bytes of the name of a function at most (`extended_function`).
+pub const SYMBOL_BYTES_MAX: usize = 64;
 const EXTENDED_ROUTER: u32 = 1_002;
 /// Kinds of records of a counters sample.
 const GENERIC_COUNTERS: u32 = 1;
@@ -66,6 +72,31 @@ pub struct Flow<'a> {
     pub header: &'a [u8],
     /// How it is routed.
     pub router: Option<Router>,
+}
+
+/// A packet that was not sent on. Numbers of interfaces are as in [`Flow`].
+#[derive(Clone, Copy, Debug)]
+pub struct Discarded<'a> {
+    /// Number of this notification among those of its source.
+    pub sequence: u32,
+    /// The interface by which it came in.
+    pub source: u32,
+    /// Packets that no notification was made of.
+    pub drops: u32,
+    /// The interface that received it; 0 when it is not known.
+    pub input: u32,
+    /// The interface that would have sent it; 0 when it was not chosen yet.
+    pub output: u32,
+    /// Why: a `drop_reason`.
+    pub reason: u32,
+    /// What `header` begins with.
+    pub kind: HeaderKind,
+    /// Bytes on the wire, without a checksum of the frame.
+    pub frame_bytes: u32,
+    /// The first bytes.
+    pub header: &'a [u8],
+    /// What dropped it, [`SYMBOL_BYTES_MAX`] at most; the rest is cut off.
+    pub symbol: &'a str,
 }
 
 /// Counts of one direction of an interface.
@@ -163,6 +194,18 @@ fn structure(out: &mut Vec<u8>, kind: u32, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
+/// A packet's first bytes (`sampled_header`).
+fn raw_packet(out: &mut Vec<u8>, kind: HeaderKind, frame_bytes: u32, header: &[u8]) {
+    structure(out, RAW_PACKET, |out| {
+        // A frame ends with a checksum of 4 bytes, which devices take off.
+        let stripped = if kind == HeaderKind::Ethernet { 4 } else { 0 };
+        word(out, kind as u32);
+        word(out, frame_bytes.saturating_add(stripped));
+        word(out, stripped);
+        opaque(out, header);
+    });
+}
+
 impl Default for Datagram {
     fn default() -> Datagram {
         let room = || Vec::with_capacity(2 * DATAGRAM_BYTES_MAX);
@@ -203,14 +246,7 @@ impl Datagram {
             ] {
                 word(out, value);
             }
-            structure(out, RAW_PACKET, |out| {
-                // A frame ends with a checksum of 4 bytes, which devices take off.
-                let stripped = if flow.kind == HeaderKind::Ethernet { 4 } else { 0 };
-                word(out, flow.kind as u32);
-                word(out, flow.frame_bytes.saturating_add(stripped));
-                word(out, stripped);
-                opaque(out, flow.header);
-            });
+            raw_packet(out, flow.kind, flow.frame_bytes, flow.header);
             if let Some(router) = flow.router {
                 structure(out, EXTENDED_ROUTER, |out| {
                     address(out, router.next_hop);
@@ -218,6 +254,30 @@ impl Datagram {
                     word(out, router.lengths.1.into());
                 });
             }
+        });
+    }
+
+    /// Add a packet that was not sent on.
+    pub fn discarded(&mut self, discarded: &Discarded<'_>) {
+        self.count += 1;
+        structure(&mut self.samples, DISCARDED_PACKET, |out| {
+            for value in [
+                discarded.sequence,
+                CLASS_IF_INDEX,
+                discarded.source,
+                discarded.drops,
+                discarded.input,
+                discarded.output,
+                discarded.reason,
+                2,
+            ] {
+                word(out, value);
+            }
+            raw_packet(out, discarded.kind, discarded.frame_bytes, discarded.header);
+            structure(out, EXTENDED_FUNCTION, |out| {
+                let symbol = discarded.symbol.as_bytes();
+                opaque(out, symbol.get(..SYMBOL_BYTES_MAX).unwrap_or(symbol));
+            });
         });
     }
 

@@ -7,7 +7,14 @@ mod commands;
 mod config;
 mod counters;
 pub mod datagram;
+mod discard;
+mod drop_codes;
+mod header;
+mod input;
+mod limit;
 mod metrics;
+mod notifications;
+mod output;
 mod sample;
 mod sampler;
 pub mod skip;
@@ -23,10 +30,14 @@ use crate::sources::Shared;
 
 /// Register nodes, commands and counters.
 pub fn register(registry: &mut Registry) {
-    registry.feature("sflow", "sFlow version 5: packets sampled at random, counters of interfaces");
-    let shared = Arc::new(Shared::new(registry.graph.workers()));
-    registry.graph.node(sampler::spec::<false>(&shared));
-    registry.graph.node(sampler::spec::<true>(&shared));
+    registry.feature(
+        "sflow",
+        "sFlow version 5: packets sampled at random, counters of interfaces, dropped packets",
+    );
+    let workers = registry.graph.workers();
+    let shared = Arc::new(Shared::new(workers));
+    registry.graph.node(input::spec(&shared));
+    registry.graph.node(output::spec(&shared));
     // First of what is received, last of what is sent: as it is on the wire.
     for (arc, node, phase) in [
         ("device-input", sampler::name(false), Phase::Capture),
@@ -38,7 +49,7 @@ pub fn register(registry: &mut Registry) {
     registry.running_config(order::RESOURCES, commands::write_settings);
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_interface));
     registry.on_start(move |engine| {
-        engine.insert(Agent::new(shared));
+        engine.insert(Agent::new(shared, workers));
         engine.on_turn(agent::turn);
         engine.on_interface_change(config::follow_interface);
         metrics::start(engine);

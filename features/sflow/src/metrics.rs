@@ -26,6 +26,16 @@ pub(crate) fn start(engine: &mut Engine) {
                 "Counters of interfaces exported by sFlow",
                 counts.counter_samples,
             ),
+            (
+                "quiver_sflow_drop_notifications_total",
+                "Dropped packets that collectors were notified of by sFlow",
+                agent.notifications.sent,
+            ),
+            (
+                "quiver_sflow_drops_not_notified_total",
+                "Dropped packets beyond the limit of notifications, or of a ring that was full",
+                agent.notifications.missed(),
+            ),
             ("quiver_sflow_datagrams_total", "sFlow datagrams made", counts.datagrams),
         ] {
             text.family(&Family::counter(name, help));

@@ -1,23 +1,20 @@
-//! `sflow-input` and `sflow-output`: some packets of an interface, drawn at random, are written
-//! down. A block in which none is drawn costs one comparison.
+//! Some packets of an interface, drawn at random, are written down: what `sflow-input` and
+//! `sflow-output` do alike.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use quiver_core::cpu::Variant;
-use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::graph::context::Behind;
-use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::StageContext;
 use quiver_core::jitter::Jitter;
-use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_core::{InterfaceId, NodeId, Packet, WorkerId};
 
 use crate::sample::Sample;
 use crate::skip;
 use crate::sources::{Direction, PerWorker, Shared};
 
 /// Samples of one super-frame at most.
-const SAMPLES_OF_PACKET_MAX: u8 = 64;
+pub(crate) const SAMPLES_OF_PACKET_MAX: u8 = 64;
 
 quiver_core::reasons! {
     /// What becomes of samples.
@@ -38,83 +35,95 @@ pub(crate) const fn name(is_output: bool) -> &'static str {
 pub(crate) struct Sampler<const OUTPUT: bool> {
     shared: Arc<Shared>,
     worker: WorkerId,
-    id: NodeId,
+    pub(crate) id: NodeId,
     random: RefCell<Jitter>,
     /// Packets until the next sample, that one included, and the rate that this was drawn for.
     left: Cell<u64>,
     drawn_for: Cell<u32>,
 }
 
-/// What holds for the packets of an interface.
+/// How packets are sampled.
 #[derive(Clone, Copy)]
-pub(crate) struct Sampled {
-    rate: u32,
-    header_bytes: usize,
-    is_bare: bool,
-    /// Of what is received: where packets go on.
-    behind: Option<Behind>,
-}
-
-/// A packet, as it is counted.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Counted {
-    /// Packets on the wire: several for a super-frame.
-    packets: u32,
-    interface: u32,
+pub(crate) struct How {
+    /// One of so many packets.
+    pub rate: u32,
+    /// So many bytes of it at most.
+    pub header_bytes: usize,
 }
 
 impl<const OUTPUT: bool> Sampler<OUTPUT> {
-    const DIRECTION: Direction = if OUTPUT { Direction::Tx } else { Direction::Rx };
+    pub const DIRECTION: Direction = if OUTPUT { Direction::Tx } else { Direction::Rx };
+
+    pub fn new(shared: &Arc<Shared>, wiring: &Wiring<'_>) -> Sampler<OUTPUT> {
+        Sampler {
+            shared: shared.clone(),
+            worker: wiring.worker,
+            id: wiring.id,
+            random: RefCell::new(Jitter::random()),
+            left: Cell::new(1),
+            drawn_for: Cell::new(0),
+        }
+    }
+
+    /// As it is configured.
+    pub fn how(&self) -> How {
+        How { rate: self.shared.rate(), header_bytes: self.shared.header_bytes() }
+    }
+
+    /// Where the worker counts and writes, once there is something to write to. The next sample is
+    /// drawn anew when the rate has changed.
+    #[inline(always)]
+    pub fn open(&self, rate: u32) -> Option<&PerWorker> {
+        let worker = self.shared.worker(self.worker).filter(|worker| worker.is_open())?;
+        if self.drawn_for.get() != rate {
+            self.drawn_for.set(rate);
+            self.left.set(self.draw(rate));
+        }
+        Some(worker)
+    }
 
     /// Draw the next packet.
     fn draw(&self, rate: u32) -> u64 {
         u64::from(skip::next(&mut self.random.borrow_mut(), rate))
     }
 
-    /// Count the packets of a block; how many.
+    /// Count so many packets down, unless one of them is sampled: then nothing changes.
     #[inline(always)]
-    fn count(&self, keys: &[Counted]) -> u64 {
-        let Some(worker) = self.shared.worker(self.worker) else { return 0 };
-        let (mut all, mut run, mut interface) = (0, 0, keys.first().map_or(0, |key| key.interface));
-        for key in keys {
-            if OUTPUT && key.interface != interface {
-                worker.count(interface, Self::DIRECTION, run);
-                (all, run, interface) = (all + run, 0, key.interface);
-            }
-            run += u64::from(key.packets);
+    pub fn skips(&self, packets: u64) -> bool {
+        let left = self.left.get();
+        let skips = packets < left;
+        if skips {
+            self.left.set(left - packets);
         }
-        worker.count(interface, Self::DIRECTION, run);
-        all + run
+        skips
     }
 
-    /// Say how often each packet of a block is sampled.
-    #[cold]
-    #[inline(never)]
-    fn mark(&self, rate: u32, keys: &[Counted], found: &mut [u8]) {
-        let mut left = self.left.get();
-        for (key, found) in keys.iter().zip(found) {
-            let mut packets = u64::from(key.packets);
-            while packets >= left {
-                packets -= left;
-                *found = (*found + 1).min(SAMPLES_OF_PACKET_MAX);
-                left = self.draw(rate);
-            }
-            left -= packets;
+    /// Count a packet down that stands for so many; how often it is sampled.
+    pub fn times(&self, rate: u32, mut packets: u64) -> u8 {
+        let (mut left, mut times) = (self.left.get(), 0);
+        while packets >= left {
+            packets -= left;
+            times = (times + 1).min(SAMPLES_OF_PACKET_MAX);
+            left = self.draw(rate);
         }
-        self.left.set(left);
+        self.left.set(left - packets);
+        times
     }
 
+    /// Write a packet of an interface down.
     #[cold]
     #[inline(never)]
-    fn sample(&self, context: StageContext<'_>, state: Sampled, packet: &Packet, times: u8) {
-        let interface = if OUTPUT { packet.tx } else { packet.rx };
-        let is_bare = match OUTPUT {
-            true => context.interface(interface).is_some_and(|row| row.mac == [0; 6]),
-            false => state.is_bare,
-        };
-        let how = (state.rate, state.header_bytes);
-        let sample = Sample::of(packet, (interface, Self::DIRECTION), is_bare, how);
+    pub fn sample(
+        &self,
+        context: StageContext<'_>,
+        (interface, is_bare): (InterfaceId, bool),
+        how: How,
+        packet: &Packet,
+        times: u8,
+    ) {
         let Some(worker) = self.shared.worker(self.worker) else { return };
+        let of = (interface, Self::DIRECTION);
+        let sample = Sample::of(packet, of, is_bare, (how.rate, how.header_bytes));
         for _ in 0..times {
             let is_written = worker.write(sample);
             context.count(if is_written { SflowEvent::Sampled } else { SflowEvent::Lost }, 1);
@@ -122,88 +131,9 @@ impl<const OUTPUT: bool> Sampler<OUTPUT> {
     }
 }
 
-impl<const OUTPUT: bool> LookUp for Sampler<OUTPUT> {
-    const NAME: &'static str = name(OUTPUT);
-    type Reason = SflowEvent;
-    type Key = Counted;
-    /// How often the packet is sampled.
-    type Found = u8;
-    type InterfaceState = Sampled;
-
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Sampled {
-        let row = cx.interface(rx);
-        let end = row.map_or(DROP, |row| row.input);
-        Sampled {
-            rate: self.shared.rate(),
-            header_bytes: self.shared.header_bytes(),
-            is_bare: row.is_some_and(|row| row.mac == [0; 6]),
-            behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.id, end)),
-        }
-    }
-
-    #[inline(always)]
-    fn key(&self, _: Sampled, packet: &mut Packet) -> Counted {
-        let interface = if OUTPUT { packet.tx } else { packet.rx };
-        Counted { packets: packet.on_wire().0 as u32, interface: interface.0 }
-    }
-
-    #[inline(always)]
-    fn find(&self, _: Variant, state: Sampled, keys: &[Counted], found: &mut [u8]) {
-        found.fill(0);
-        if !self.shared.worker(self.worker).is_some_and(PerWorker::is_open) {
-            return;
-        }
-        if self.drawn_for.get() != state.rate {
-            self.drawn_for.set(state.rate);
-            self.left.set(self.draw(state.rate));
-        }
-        let (packets, left) = (self.count(keys), self.left.get());
-        if packets < left {
-            self.left.set(left - packets);
-        } else {
-            self.mark(state.rate, keys, found);
-        }
-    }
-
-    #[inline(always)]
-    fn resolve(
-        &self,
-        context: StageContext<'_>,
-        state: Sampled,
-        _: Counted,
-        found: u8,
-        packet: &mut Packet,
-    ) -> Result<NodeId, SflowEvent> {
-        if found > 0 {
-            self.sample(context, state, packet, found);
-        }
-        Ok(match state.behind {
-            Some(behind) => behind.take(packet),
-            None => {
-                let end = context.interface(packet.tx).map_or(DROP, |row| row.tx);
-                context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, end)
-            }
-        })
-    }
-}
-
-/// The declaration.
-pub(crate) fn spec<const OUTPUT: bool>(shared: &Arc<Shared>) -> NodeSpec {
-    let shared = shared.clone();
-    let help = match OUTPUT {
-        false => "Samples packets that an interface receives, for sFlow",
-        true => "Samples packets that an interface sends, for sFlow",
-    };
-    NodeSpec::look_up(help, move |wiring| Sampler::<OUTPUT> {
-        shared: shared.clone(),
-        worker: wiring.worker,
-        id: wiring.id,
-        random: RefCell::new(Jitter::random()),
-        left: Cell::new(1),
-        drawn_for: Cell::new(0),
-    })
-    .takes_offloads()
-    .describe(|record, names| {
+/// What both nodes declare alike.
+pub(crate) fn described(spec: NodeSpec) -> NodeSpec {
+    spec.takes_offloads().describe(|record, names| {
         format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))
     })
 }

@@ -32,7 +32,8 @@ struct Source {
     drops: AtomicU64,
 }
 
-fn add(count: &AtomicU64, more: u64) {
+/// Add to a count that one thread stores.
+pub(crate) fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
