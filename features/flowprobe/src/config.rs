@@ -45,12 +45,8 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Timers as VPP has them.
-    pub const DEFAULT: Settings = Settings {
-        shape: Shape(Shape::L3.0 | Shape::L4.0),
-        active_s: 15,
-        passive_s: 120,
-        domain: 0,
-    };
+    pub const DEFAULT: Settings =
+        Settings { shape: Shape::L3_L4, active_s: 15, passive_s: 120, domain: 0 };
 
     fn stream(&self) -> Stream {
         Stream { domain: self.domain, source_port: 0, templates: templates::ALL }

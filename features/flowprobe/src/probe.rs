@@ -9,7 +9,8 @@ use quiver_core::graph::node::{DROP, NodeSpec};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 
-use crate::key::{FlowKey, Kinds, Place, Shape, key};
+use crate::flows::Flows;
+use crate::key::{FlowKey, Kinds, Link, Place, Shape, key};
 use crate::shared::Shared;
 
 /// Nanoseconds of a millisecond.
@@ -51,17 +52,60 @@ pub(crate) struct Probed {
 }
 
 impl<const OUTPUT: bool> Probe<OUTPUT> {
-    fn count(&self, context: StageContext<'_>, variant: Variant, keys: &[FlowKey]) {
-        let Some(worker) = self.shared.worker(self.worker) else { return };
-        let mut locked = worker.flows.try_lock();
-        let Some(flows) = locked.as_mut().ok().and_then(|flows| flows.as_mut()) else {
+    /// Do something with the worker's flows; `None` while the control thread changes them.
+    #[inline(always)]
+    fn with_flows<R>(&self, work: impl FnOnce(&mut Flows) -> R) -> Option<R> {
+        let worker = self.shared.worker(self.worker)?;
+        let mut locked = worker.flows.try_lock().ok()?;
+        locked.as_mut().map(|flows| work(flows))
+    }
+
+    fn count(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        keys: &[FlowKey],
+        missing: &mut [bool],
+    ) {
+        let now_ms = context.now_ns() / MILLISECOND_NS;
+        let counted = self.with_flows(|flows| flows.count(variant, now_ms, keys, missing));
+        if counted.is_none() {
+            missing.fill(false);
             let packets = keys.iter().map(|key| u64::from(key.packets)).sum();
-            return context.count(FlowEvent::Changing, packets);
-        };
-        let missed = flows.count(variant, context.now_ns() / MILLISECOND_NS, keys);
-        if missed > 0 {
-            context.count(FlowEvent::TableFull, missed);
+            context.count(FlowEvent::Changing, packets);
         }
+    }
+
+    /// Where a packet is seen.
+    #[inline(always)]
+    fn place(&self, state: Probed, packet: &Packet) -> Place {
+        let (interface, kinds) = match OUTPUT {
+            true => (packet.tx.0, self.shared.kinds(packet.tx.0, true)),
+            false => (packet.rx.0, state.kinds),
+        };
+        Place {
+            interface,
+            is_output: OUTPUT,
+            // What leaves by an interface without link layer, begins as what it is.
+            is_bare: if OUTPUT { kinds.any(Kinds::BARE.0) } else { state.is_bare },
+            kinds,
+            shape: state.shape,
+        }
+    }
+
+    /// Count a packet that has no flow yet.
+    #[cold]
+    #[inline(never)]
+    fn begin(&self, context: StageContext<'_>, state: Probed, key: &FlowKey, packet: &Packet) {
+        let (now_ms, place) = (context.now_ns() / MILLISECOND_NS, self.place(state, packet));
+        let link = Link::of(packet.bytes(), &place, key, &self.shared.secret);
+        let other = if OUTPUT { packet.rx } else { InterfaceId::NONE };
+        let event = match self.with_flows(|flows| flows.begin(now_ms, key, &link, other)) {
+            Some(Ok(())) => return,
+            Some(Err(_)) => FlowEvent::TableFull,
+            None => FlowEvent::Changing,
+        };
+        context.count(event, key.packets.into());
     }
 }
 
@@ -69,7 +113,8 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
     const NAME: &'static str = name(OUTPUT);
     type Reason = FlowEvent;
     type Key = FlowKey;
-    type Found = ();
+    /// Has the packet no flow yet?
+    type Found = bool;
     type InterfaceState = Probed;
 
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Probed {
@@ -90,24 +135,13 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
 
     #[inline(always)]
     fn key(&self, state: Probed, packet: &mut Packet) -> FlowKey {
-        let (interface, kinds) = match OUTPUT {
-            true => (packet.tx.0, self.shared.kinds(packet.tx.0, true)),
-            false => (packet.rx.0, state.kinds),
-        };
-        let place = Place {
-            interface,
-            is_output: OUTPUT,
-            // What leaves by an interface without link layer, begins as what it is.
-            is_bare: if OUTPUT { kinds.any(Kinds::BARE.0) } else { state.is_bare },
-            kinds,
-            shape: state.shape,
-        };
-        let found = key(packet, place, &self.shared.secret);
-        FlowKey { other: if OUTPUT { packet.rx.0 } else { InterfaceId::NONE.0 }, ..found }
+        key(packet, self.place(state, packet), &self.shared.secret)
     }
 
     #[inline(always)]
-    fn find(&self, _: Variant, _: Probed, _: &[FlowKey], _: &mut [()]) {}
+    fn find(&self, _: Variant, _: Probed, _: &[FlowKey], missing: &mut [bool]) {
+        missing.fill(false); // the loop calls the others
+    }
 
     #[inline(always)]
     fn find_in(
@@ -116,9 +150,9 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
         variant: Variant,
         _: Probed,
         keys: &[FlowKey],
-        _: &mut [()],
+        missing: &mut [bool],
     ) {
-        self.count(context, variant, keys);
+        self.count(context, variant, keys, missing);
     }
 
     #[inline(always)]
@@ -128,9 +162,9 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
         variant: Variant,
         _: Probed,
         keys: &[FlowKey],
-        _: &mut [()],
+        missing: &mut [bool],
     ) {
-        self.count(context, variant, keys);
+        self.count(context, variant, keys, missing);
     }
 
     #[inline(always)]
@@ -138,10 +172,13 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
         &self,
         context: StageContext<'_>,
         state: Probed,
-        _: FlowKey,
-        (): (),
+        key: FlowKey,
+        is_missing: bool,
         packet: &mut Packet,
     ) -> Result<NodeId, FlowEvent> {
+        if is_missing {
+            self.begin(context, state, &key, packet);
+        }
         Ok(match state.behind {
             Some(behind) => behind.take(packet),
             None => {

@@ -166,7 +166,7 @@ pub(crate) fn write(
         let (source, destination) = record.ports();
         fields.u16(source);
         // Of ICMP the key has type and code there, which have a field of their own.
-        let is_icmp = matches!(record.protocol(), 1 | 58);
+        let is_icmp = record.is_icmp();
         fields.u16(if is_icmp { 0 } else { destination });
         fields.u8(record.tcp_flags());
         fields.u16(record.icmp());

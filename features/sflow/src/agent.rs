@@ -272,8 +272,7 @@ pub(crate) fn turn(engine: &mut Engine) {
         let mut more = records.take(SAMPLES_PER_TURN, |sample| agent.add(engine, now_ns, &sample));
         agent.records = records;
         let mut records = std::mem::take(&mut agent.notifications.records);
-        more |=
-            records.take(SAMPLES_PER_TURN, |discard| agent.notify(engine, now_ns, &discard));
+        more |= records.take(SAMPLES_PER_TURN, |discard| agent.notify(engine, now_ns, &discard));
         agent.notifications.records = records;
         more |= agent.poll(engine, now_ns);
         if agent.since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= FLUSH_NS) {

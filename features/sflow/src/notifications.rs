@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_core::graph::drop_reason::DropReason;
 use quiver_core::Engine;
+use quiver_core::graph::drop_reason::DropReason;
 use quiver_export::records::Records;
 use quiver_export::route::if_index;
 use quiver_forwarding::fib::Family;

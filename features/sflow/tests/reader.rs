@@ -42,6 +42,23 @@ pub struct Flow {
     pub router: Vec<u32>,
 }
 
+/// A packet that was not sent on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Discarded {
+    pub sequence: u32,
+    /// The number of an interface.
+    pub source: u32,
+    pub drops: u32,
+    pub ports: [u32; 2],
+    pub reason: u32,
+    /// What `header` begins with: 1 is Ethernet, 11 IPv4, 12 IPv6.
+    pub protocol: u32,
+    pub frame_bytes: u32,
+    pub header: Vec<u8>,
+    /// What dropped it.
+    pub symbol: String,
+}
+
 /// What a datagram says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
@@ -49,6 +66,7 @@ pub struct Read {
     pub flows: Vec<Flow>,
     /// Words of if_counters.
     pub counters: Vec<Vec<u32>>,
+    pub discarded: Vec<Discarded>,
 }
 
 /// A collector.
@@ -90,6 +108,7 @@ fn datagram(bytes: &[u8], read: &mut Read) {
         match words.structure() {
             (1, sample) => read.flows.push(flow(sample)),
             (2, sample) => read.counters.push(counters(sample)),
+            (5, sample) => read.discarded.push(discarded(sample)),
             (kind, _) => panic!("a sample of kind {kind}"),
         }
     }
@@ -120,6 +139,30 @@ fn flow(mut words: Unread<'_>) -> Flow {
     }
     assert!(words.0.is_empty(), "bytes behind the records");
     flow
+}
+
+/// `discarded_packet` (sflow_drops.txt §2): its source has two words, class and number.
+fn discarded(mut words: Unread<'_>) -> Discarded {
+    let (sequence, class, source) = (words.word(), words.word(), words.word());
+    assert_eq!(class, 0, "an interface");
+    let (drops, ports) = (words.word(), [words.word(), words.word()]);
+    let reason = words.word();
+    assert_eq!(words.word(), 2, "the packet and the function");
+    let mut discarded =
+        Discarded { sequence, source, drops, ports, reason, ..Discarded::default() };
+    let (kind, mut raw) = words.structure();
+    assert_eq!(kind, 1, "sampled_header");
+    discarded.protocol = raw.word();
+    let (frame_bytes, stripped, length) = (raw.word(), raw.word(), raw.word() as usize);
+    discarded.frame_bytes = frame_bytes - stripped;
+    discarded.header = raw.bytes(length).to_vec();
+    assert!(raw.0.len() < 4, "padding");
+    let (kind, mut function) = words.structure();
+    assert_eq!(kind, 1_038, "extended_function");
+    let length = function.word() as usize;
+    discarded.symbol = String::from_utf8(function.bytes(length).to_vec()).expect("a name");
+    assert!(words.0.is_empty(), "bytes behind the records");
+    discarded
 }
 
 fn counters(mut words: Unread<'_>) -> Vec<u32> {

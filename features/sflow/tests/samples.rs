@@ -163,6 +163,8 @@ fn what_is_configured_is_written_down_and_taken_back() {
     for (line, undo) in [
         ("sflow sampling-rate 77", "sflow sampling-rate 10000"),
         ("sflow header-bytes 64", "sflow header-bytes 128"),
+        ("sflow drop-monitor-limit 5", "sflow drop-monitor-limit 1000"),
+        ("sflow drop-monitoring enable", "sflow drop-monitoring disable"),
         ("sflow agent address 2001:db8::1 sub-agent 5", "sflow agent default"),
         ("sflow collector ::1 src ::1", "sflow collector ::1 src ::1 del"),
         ("sflow enable-disable e1 both", "sflow enable-disable e1 disable"),
@@ -186,6 +188,8 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
     for (line, says) in [
         ("sflow sampling-rate 0", "1"),
         ("sflow header-bytes 257", "256"),
+        ("sflow drop-monitor-limit 0", "1"),
+        ("sflow drop-monitoring maybe", "enable"),
         ("sflow collector 192.0.2.1 src ::1", "family"),
         ("sflow collector 0.0.0.0 src 127.0.0.1", "no address of a host"),
         ("sflow collector 192.0.2.1 src 127.0.0.1 del", "no collector"),
