@@ -101,7 +101,7 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
         capture.wait_for(1)
         counted = router.counted_since(before)
     router.ctl(f"set acl-plugin interface {left.interface} input acl 0 del")
-    router.ctl("delete acl-plugin acl 0")
+    router.ctl("delete acl-plugin acl index 0")
     assert expired.count("Time to live exceeded") == 5
     packets = collector.read()
     host = socket.inet_aton(left.ip4)
