@@ -131,7 +131,7 @@ def test_a_flood_of_drops_is_limited_and_counted(monitored: Monitored) -> None:
     router, left = monitored.net.router, monitored.net.left
     with monitoring(monitored, 20) as collector:
         before = router.errors()
-        missed = router.json("show sflow")["drops_not_notified"]
+        missed = int(router.json("show sflow")["drops_not_notified"])
         flood = 3_000
         send(left.host, NOWHERE, DENIED_PORT, flood)
         router.wait_for_error(before, "ip4-drop", "no-route", flood)
@@ -139,7 +139,7 @@ def test_a_flood_of_drops_is_limited_and_counted(monitored: Monitored) -> None:
         def all_accounted() -> bool:
             state = router.json("show sflow")
             lost = with_reason(collector.read(), DST_NET_UNKNOWN)
-            return len(lost) + state["drops_not_notified"] - missed >= flood
+            return len(lost) + int(state["drops_not_notified"]) - missed >= flood
 
         wait_until("each is notified of or counted", all_accounted)
         notified = with_reason(collector.read(), DST_NET_UNKNOWN)

@@ -295,3 +295,44 @@ fn whatever_comes_is_counted_once_and_loses_no_buffer() {
     router.sent("e1");
     assert_eq!(router.buffers_in_use(), 0);
 }
+
+#[test]
+fn where_frames_are_recorded_addresses_are_whole_and_macs_make_flows() {
+    const SOURCE_MAC: u16 = 56;
+    const DESTINATION_MAC: u16 = 80;
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("flowprobe params record l2 l3 l4");
+    router.cli("flowprobe feature add-del e0 ip4");
+    router.cli("flowprobe feature add-del e0 ip6");
+    for mac in [8, 7] {
+        for mut frame in [ip4(6, (1, 2), &tcp(5, 0x10)), ip6(17, &udp(7, 9, 20))] {
+            frame[11] = mac;
+            (0..mac).for_each(|_| router.inject("e0", &frame));
+            router.run();
+        }
+    }
+    router.sent("e1");
+    flush(&mut router);
+    let number = |address: &str| u128::from(address.parse::<Ipv6Addr>().expect("an address"));
+    let mut found: Vec<_> = collector
+        .records()
+        .iter()
+        .map(|record| {
+            let (source, destination) = match record.fields.contains_key(&27) {
+                true => (record.get(27), record.get(28)),
+                false => (record.get(8), record.get(12)),
+            };
+            assert_eq!(record.get(DESTINATION_MAC), 0x02_0000_0000_09);
+            (record.get(PACKETS), source, destination, record.get(SOURCE_MAC))
+        })
+        .collect();
+    found.sort_unstable();
+    let ends4 = (0x0a00_0001, 0x0a00_0102);
+    let ends6 = (number("2001:db8::1"), number("2001:db8:1::2"));
+    let wanted = [(7, ends4), (7, ends6), (8, ends4), (8, ends6)];
+    let wanted = wanted.map(|(packets, (source, destination))| {
+        (packets, source, destination, 0x02_0000_0000_00 | packets)
+    });
+    assert_eq!(found, wanted);
+}
