@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quiver_core::memory::buffer::Offload;
 use quiver_testkit::Router;
 use quiver_testkit::configuration::running;
 
@@ -132,6 +133,32 @@ fn a_ring_that_is_full_loses_samples_and_says_how_many() {
     let last = read.flows.last().expect("one was sampled");
     assert_eq!(u64::from(last.drops), lost);
     assert_eq!(u64::from(last.pool), PACKETS + 1);
+}
+
+#[test]
+fn a_super_frame_is_sampled_as_often_as_it_has_packets() {
+    let mut collector = Collector::new();
+    let mut router = router(&collector);
+    router.cli("sflow sampling-rate 1");
+    router.cli("sflow enable-disable e0");
+    let offload = Offload {
+        checksum_bytes: 4_520,
+        checksum_offset: 16,
+        segment_bytes: 1_000,
+        payload_bytes: 4_500,
+        segment_kind: 1,
+        encapsulations: 0,
+    };
+    router.send("e0", &frame(1, 60));
+    router.send_unfinished("e0", &frame(2, 54 + 4_500), offload);
+    router.send("e0", &frame(3, 60));
+    flush(&mut router);
+    let flows = &collector.read().flows;
+    let kinds: Vec<u8> = flows.iter().map(|flow| flow.header[6]).collect();
+    assert_eq!(kinds, [1, 2, 2, 2, 2, 2, 3]);
+    assert_eq!(flows[1].frame_bytes, (4_500 + 5 * 54) / 5 + 4, "of a packet, with its checksum");
+    assert_eq!(router.json("show sflow")["interfaces"][0]["packets"], 7);
+    router.sent("e1");
 }
 
 #[test]
