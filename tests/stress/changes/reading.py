@@ -48,4 +48,12 @@ READING = [
         "captures of the load",
         cycle=("pcap trace rx tx drop max 1000 file {folder}/all.pcap", "pcap trace off"),
     ),
+    Change(
+        "drops monitored",
+        cycle=("sflow drop-monitoring enable", "sflow drop-monitoring disable"),
+    ),
+    Change(
+        "the load sampled",
+        cycle=("sflow enable-disable memif1/0 both", "sflow enable-disable memif1/0 disable"),
+    ),
 ]
