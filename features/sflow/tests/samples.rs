@@ -3,19 +3,26 @@
 use std::time::Duration;
 
 use quiver_core::memory::buffer::Offload;
-use quiver_testkit::Router;
 use quiver_testkit::configuration::running;
+use quiver_testkit::{Router, Settings};
 
 use crate::reader::Collector;
 
 /// `e0` and `e1` give theirs to each other.
 fn router(collector: &Collector) -> Router {
-    let mut router = Router::new(&[
-        quiver_ethernet::register,
-        quiver_ip::register,
-        quiver_export::register,
-        quiver_sflow::register,
-    ]);
+    router_with(Settings::default(), collector)
+}
+
+fn router_with(settings: Settings, collector: &Collector) -> Router {
+    let mut router = Router::with(
+        settings,
+        &[
+            quiver_ethernet::register,
+            quiver_ip::register,
+            quiver_export::register,
+            quiver_sflow::register,
+        ],
+    );
     for name in ["e0", "e1"] {
         router.interface(name);
     }
@@ -159,6 +166,34 @@ fn a_super_frame_is_sampled_as_often_as_it_has_packets() {
     assert_eq!(flows[1].frame_bytes, (4_500 + 5 * 54) / 5 + 4, "of a packet, with its checksum");
     assert_eq!(router.json("show sflow")["interfaces"][0]["packets"], 7);
     router.sent("e1");
+}
+
+#[test]
+fn vectors_are_sampled_alike_whole_and_node_by_node() {
+    let mut results = Vec::new();
+    for block_driver in [true, false] {
+        let mut collector = Collector::new();
+        let settings = Settings { block_driver, ..Settings::default() };
+        let mut router = router_with(settings, &collector);
+        router.cli("sflow sampling-rate 1");
+        router.cli("sflow enable-disable e0 both");
+        let frames: Vec<_> =
+            (0..300_u16).map(|number| frame(number as u8, 60 + usize::from(number))).collect();
+        for frames in frames.chunks(130) {
+            frames.iter().for_each(|frame| router.inject("e0", frame));
+            frames.iter().take(7).for_each(|frame| router.inject("e1", frame));
+            router.run();
+            flush(&mut router);
+        }
+        assert_eq!(router.sent("e1"), frames);
+        router.sent("e0");
+        let flows = collector.read().flows.iter();
+        let mut seen: Vec<_> = flows.map(|flow| (flow.ports, flow.header.clone())).collect();
+        seen.sort_unstable();
+        results.push((seen, router.json("show sflow")["interfaces"].clone()));
+    }
+    assert_eq!(results[0].0.len(), 300 + 21);
+    assert_eq!(results[0], results[1]);
 }
 
 #[test]
