@@ -59,12 +59,12 @@ impl Prefix {
     }
 
     /// Its bits.
-    pub fn bits(self) -> u128 {
+    pub const fn bits(self) -> u128 {
         self.bits
     }
 
     /// Its length.
-    pub fn length(self) -> u8 {
+    pub const fn length(self) -> u8 {
         self.length
     }
 

@@ -40,6 +40,10 @@ pub struct Ends4 {
 pub struct Delta(u64);
 
 impl Delta {
+    /// Nothing, as the zero of the one's complement that is not 0: a checksum gets the same whether
+    /// what begins with this is folded before it is added or after.
+    pub const NEUTRAL: Delta = Delta(0xffff);
+
     /// Nothing.
     pub const fn new() -> Delta {
         Delta(0)

@@ -8,6 +8,7 @@
 //! | [`read`] | what the headers of a packet say |
 //! | [`ends`] | addresses and ports, and what checksums get when they change |
 //! | [`to4`], [`to6`] | a packet in place |
+//! | [`fast`] | the same for TCP and UDP in packets with nothing unusual |
 //! | [`icmp`] | types, codes, pointers, MTUs |
 //! | [`error`] | ICMP errors with the packet inside |
 //! | [`fragment`] | the node that cuts packets for IPv6 links |
@@ -15,6 +16,7 @@
 pub mod address;
 pub mod ends;
 pub mod error;
+pub mod fast;
 pub mod fragment;
 pub mod icmp;
 pub mod read;

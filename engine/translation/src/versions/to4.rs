@@ -14,7 +14,7 @@ use crate::checksum::{adjust, checksum_at};
 /// Packets up to this length may be cut on their way: with IPv6's header they have 1280 bytes, and
 /// no router would tell their sender of an MTU below that (RFC 7915 §5.1).
 pub const MAY_BE_CUT_BYTES: usize = 1260;
-const DONT_FRAGMENT: u16 = 0x4000;
+pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 
 /// Translate a packet. `delta` is what [`delta_to4`](super::ends::delta_to4) says, and
