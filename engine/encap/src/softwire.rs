@@ -78,7 +78,9 @@ impl Ip4Inside {
     #[inline(always)]
     #[must_use]
     pub fn encapsulate(&self, packet: &mut Packet, ends: (u128, u128), class: Option<u8>) -> bool {
-        packet.trim(self.length);
+        if packet.length() > self.length {
+            packet.trim(self.length);
+        }
         if !packet.push(Ip6Header::LEN) {
             return false;
         }

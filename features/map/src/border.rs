@@ -11,6 +11,7 @@ use quiver_core::{NodeId, Packet};
 use quiver_forwarding::handover::{NextHopIndex, TableIndex};
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily, IpTables, noted};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
+use quiver_tables::GroupId;
 use quiver_translation::rewrite::{clamp_mss, tcp_flags};
 use quiver_translation::tcp::flag;
 
@@ -77,8 +78,18 @@ impl Border {
     /// The domain to which the route of an IPv4 address leads by `node`.
     #[inline(always)]
     pub fn domain_of4<'p>(&self, ip4: u32, node: NodeId, pass: Pass<'p>) -> Option<&'p Domain> {
-        let group = Ip4::table(&self.tables, TABLE).lookup(ip4);
-        let hop = self.tables.groups.resolve(group, 0);
+        self.domain_of_route(Ip4::table(&self.tables, TABLE).lookup(ip4), node, pass)
+    }
+
+    /// The domain to which a route leads by `node`.
+    #[inline(always)]
+    pub fn domain_of_route<'p>(
+        &self,
+        route: GroupId,
+        node: NodeId,
+        pass: Pass<'p>,
+    ) -> Option<&'p Domain> {
+        let hop = self.tables.groups.resolve(route, 0);
         if hop.next != node {
             return None;
         }
@@ -92,15 +103,16 @@ impl Border {
         self.shared.prefetch(index);
     }
 
-    /// Ask for the address of the customer to whom such a packet goes, if a rule says it.
+    /// Ask for the address of the customer to whom such a packet goes, if a rule says it. The port
+    /// is that of a packet without options, as almost all are.
     #[inline(always)]
     pub fn ask_for_customer(&self, context: StageContext<'_>, packet: &Packet) {
         let NextHopIndex(index) = packet.handed_over();
         let Some(domain) = self.shared.domain(index, context.pass()) else { return };
-        if domain.bindings.is_some()
-            && let Ok(Port::Known(port)) = upper::port(packet.bytes(), End::Destination)
+        if domain.has_rules()
+            && let Some([.., high, low]) = packet.bytes().first_chunk::<24>()
         {
-            domain.prefetch_binding(port);
+            domain.prefetch_binding(u16::from_be_bytes([*high, *low]));
         }
     }
 
@@ -111,10 +123,11 @@ impl Border {
         (self.tables.groups.resolve(group, 0).next == rest).then_some(rest)
     }
 
+    /// Count packets, and the bytes of all.
     #[inline(always)]
-    pub fn count(&self, direction: Direction, bytes: usize) {
+    pub fn count(&self, direction: Direction, packets: u64, bytes: usize) {
         if let Some(traffic) = self.shared.traffic(self.worker) {
-            traffic.count(direction, bytes);
+            traffic.count(direction, packets, bytes);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use quiver_core::cpu::prefetch;
 use quiver_translation::versions::address::Prefix;
+use quiver_translation::versions::fast::Embedding;
 
 use crate::port_set::PortSet;
 use crate::upper::Port;
@@ -41,31 +42,39 @@ pub enum Nobody {
     NoRule,
 }
 
-/// A domain. Made by [`DomainConfig`](crate::config::DomainConfig).
+/// A domain. Made by [`DomainConfig`](crate::config::DomainConfig). Its first cache line is all that
+/// packets need whose customers rules bind, its first two are all that others need.
+#[repr(C, align(64))]
 pub struct Domain {
-    /// Encapsulation or translation.
-    pub mode: Mode,
+    /// The border relay's address; [`UNBOUND`] of a domain that translates.
+    border6: u128,
+    /// Where the IPv6 addresses follow from no rule of arithmetic.
+    bindings: Option<Bindings>,
+    /// How the ports of an address are shared.
+    ports: PortSet,
     /// The longest packet of IPv6 that is sent, in bytes.
     pub mtu_bytes: u16,
-    /// How the ports of an address are shared.
-    pub ports: PortSet,
-    /// Where the IPv6 addresses follow from no rule of arithmetic.
-    pub bindings: Option<Bindings>,
-    ip4: u32,
-    suffix4_mask: u32,
     /// Low bits of the IPv4 suffix that are not embedded.
     suffix4_left: u8,
-    ip6: u128,
     /// Bits of the PSID that are embedded behind the IPv4 suffix.
     psid_bits: u8,
     /// Where the embedded bits begin, from the right.
     embedded_shift: u8,
-    embedded_bits: u8,
+    ip4: u32,
+    suffix4_mask: u32,
     /// The IPv4 address that an interface identifier has.
     iid4_mask: u32,
+    /// The bits of an IPv4 address that are not embedded.
+    left4_mask: u32,
+    ip6: u128,
     /// The bits of an interface identifier that the prefix does not cover (RFC 7597 §6).
     iid_mask: u128,
+    embedded_mask: u64,
+    /// The default mapping rule of a domain that translates.
+    rule: Option<Embedding>,
 }
+
+const _: () = assert!(std::mem::offset_of!(Domain, ip6) == 64);
 
 /// The arithmetic of a domain; its sums were checked.
 #[derive(Clone, Copy, Debug)]
@@ -96,25 +105,44 @@ impl Domain {
         let suffix = 32 - lengths.ip4;
         let of_suffix = lengths.embedded.min(suffix);
         let user_prefix = lengths.ip6 + lengths.embedded;
-        let is_translated = matches!(mode, Mode::Translate(_));
+        let (border6, rule) = match mode {
+            Mode::Encapsulate(border6) => (border6, None),
+            Mode::Translate(prefix) => (UNBOUND, Some(Embedding::new(prefix))),
+        };
         // Of a customer with a prefix the identifier has the prefix alone, unless the rest of the
         // address would be lost.
-        let iid4_zeros = if is_translated { 0 } else { suffix - of_suffix };
+        let left = suffix - of_suffix;
+        let iid4_zeros = if rule.is_some() { 0 } else { left };
         Domain {
-            mode,
-            mtu_bytes,
-            ports,
+            border6,
             bindings,
-            ip4,
-            suffix4_mask: low_bits(suffix) as u32,
-            suffix4_left: suffix - of_suffix,
-            ip6,
+            ports,
+            mtu_bytes,
+            suffix4_left: left,
             psid_bits: lengths.embedded - of_suffix,
             embedded_shift: (128 - user_prefix).min(127),
-            embedded_bits: lengths.embedded,
+            ip4,
+            suffix4_mask: low_bits(suffix) as u32,
             iid4_mask: !low_bits(iid4_zeros) as u32,
+            left4_mask: low_bits(left) as u32,
+            ip6,
             iid_mask: low_bits(128 - user_prefix.max(SUBNET_BITS)),
+            embedded_mask: low_bits(lengths.embedded) as u64,
+            rule,
         }
+    }
+
+    /// The address that packets of IPv6 around those of IPv4 have at this end; `None` of a domain
+    /// that translates.
+    #[inline(always)]
+    pub fn border6(&self) -> Option<u128> {
+        (self.border6 != UNBOUND).then_some(self.border6)
+    }
+
+    /// The default mapping rule of a domain that translates (RFC 7599 §5).
+    #[inline(always)]
+    pub fn rule(&self) -> Option<&Embedding> {
+        self.rule.as_ref()
     }
 
     /// Do several customers share an address?
@@ -134,9 +162,14 @@ impl Domain {
     fn address(&self, ip4: u32, psid: u16) -> u128 {
         let suffix = u64::from(ip4 & self.suffix4_mask) >> self.suffix4_left;
         let in_prefix = u64::from(psid) & ((1 << self.psid_bits) - 1);
-        let embedded = u128::from(suffix << self.psid_bits | in_prefix) << self.embedded_shift;
-        let iid = u128::from(ip4 & self.iid4_mask) << IID_PSID_BITS | u128::from(psid);
-        self.ip6 | embedded | iid & self.iid_mask
+        let embedded = suffix << self.psid_bits | in_prefix;
+        let embedded = match self.embedded_shift {
+            // The bits of most prefixes stand in the high half, for which one shift is enough.
+            shift @ 64.. => u128::from(embedded << (shift % 64)) << 64,
+            shift => u128::from(embedded) << shift,
+        };
+        let iid = u64::from(ip4 & self.iid4_mask) << IID_PSID_BITS | u64::from(psid);
+        self.ip6 | embedded | u128::from(iid) & self.iid_mask
     }
 
     /// As [`customer`](Self::customer) for a PSID, where no rules bind addresses.
@@ -165,6 +198,12 @@ impl Domain {
         }
     }
 
+    /// Do rules bind the addresses of its customers?
+    #[inline(always)]
+    pub fn has_rules(&self) -> bool {
+        self.bindings.is_some()
+    }
+
     /// Ask for the memory of the rule that a port of a shared address leads to.
     #[inline(always)]
     pub fn prefetch_binding(&self, port: u16) {
@@ -191,11 +230,13 @@ impl Domain {
     /// right, [`customer`](Self::customer) says.
     #[inline(always)]
     pub fn address4(&self, ip6: u128) -> u32 {
-        let in_iid = (ip6 >> IID_PSID_BITS) as u32;
-        let embedded = (ip6 >> self.embedded_shift) & low_bits(self.embedded_bits);
-        let suffix = ((embedded >> self.psid_bits) as u64) << self.suffix4_left;
-        let left = in_iid & low_bits(self.suffix4_left) as u32;
-        self.ip4 | suffix as u32 & self.suffix4_mask | left & self.suffix4_mask
+        let embedded = match self.embedded_shift {
+            shift @ 64.. => (ip6 >> 64) as u64 >> (shift % 64),
+            shift => (ip6 >> shift) as u64,
+        };
+        let suffix = (embedded & self.embedded_mask) >> self.psid_bits << self.suffix4_left;
+        let left = (ip6 >> IID_PSID_BITS) as u32 & self.left4_mask;
+        self.ip4 | (suffix as u32 | left) & self.suffix4_mask
     }
 }
 

@@ -11,7 +11,6 @@ use quiver_translation::versions::IP6_MTU_MIN;
 use quiver_wire::{Header, Ip4Header};
 
 use crate::border::{Border, TABLE};
-use crate::domain::Mode;
 use crate::reasons::MapDrop;
 use crate::upper::{self, End};
 
@@ -58,7 +57,7 @@ fn checked(
     let pass = context.pass();
     let domain = border
         .domain_of4(destination, border.to_customers, pass)
-        .filter(|domain| domain.mode == Mode::Encapsulate(about.source))
+        .filter(|domain| domain.border6() == Some(about.source))
         .ok_or(MapDrop::NotOurs)?;
     let port = upper::port(inner, End::Destination)?;
     if domain.customer(destination, port) != Ok(about.destination) {

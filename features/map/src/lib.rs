@@ -17,7 +17,9 @@ mod reasons;
 mod running;
 mod shows;
 mod tables;
-mod translate;
+mod to_customers;
+mod to_ip4;
+mod to_ip6;
 mod upper;
 
 use std::sync::Arc;
@@ -35,9 +37,11 @@ pub fn register(registry: &mut Registry) {
     let shared = Arc::new(Shared::new(&epochs, workers));
     registry.graph.node(encapsulate::spec(&shared));
     registry.graph.node(cut_inner::spec());
-    for spec in decapsulate::specs(&shared).into_iter().chain(translate::specs(&shared)) {
+    for spec in decapsulate::specs(&shared) {
         registry.graph.node(spec);
     }
+    registry.graph.node(to_ip6::spec(&shared));
+    registry.graph.node(to_ip4::spec(&shared));
     registry.graph.node(quiver_translation::versions::fragment::spec(border::CUT_TRANSLATED));
     // What reassembly has put together, and what has extension headers.
     let claim = "ip6-protocol-without-tunnel";

@@ -9,8 +9,14 @@
 const PORT_BITS: u8 = 16;
 
 /// How the ports of an address are divided: `offset` is *a*, `length` is *k*.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSet {
+    /// The first port that somebody has.
+    first: u16,
+    /// The bits of a PSID.
+    mask: u16,
+    /// Bits behind the PSID.
+    behind: u8,
     offset: u8,
     length: u8,
 }
@@ -18,8 +24,11 @@ pub struct PortSet {
 impl PortSet {
     /// `None` when both together are more than 16 bits.
     pub fn new(offset: u8, length: u8) -> Option<PortSet> {
-        let fits = offset.checked_add(length).is_some_and(|bits| bits <= PORT_BITS);
-        fits.then_some(PortSet { offset, length })
+        let behind = PORT_BITS.checked_sub(offset.checked_add(length)?)?;
+        let has_none = offset != 0 && length != 0;
+        let first = if has_none { 1 << (PORT_BITS - offset) } else { 0 };
+        let mask = (1u32 << length) - 1;
+        Some(PortSet { first, mask: mask as u16, behind, offset, length })
     }
 
     /// Does one customer have all ports of an address?
@@ -37,18 +46,13 @@ impl PortSet {
     /// whose first *a* bits are zero.
     #[inline(always)]
     pub fn psid(self, port: u16) -> Option<u16> {
-        if self.length == 0 {
-            return Some(0);
-        }
-        let port = u32::from(port);
-        let has_none = (self.offset != 0) & (port >> (PORT_BITS - self.offset) == 0);
-        let psid = port >> (PORT_BITS - self.offset - self.length);
-        (!has_none).then_some((psid & ((1 << self.length) - 1)) as u16)
+        let psid = u32::from(port) >> self.behind & u32::from(self.mask);
+        (port >= self.first).then_some(psid as u16)
     }
 
     /// The first and the last port of each range of a set, in ascending order.
     pub fn ranges(self, psid: u16) -> impl Iterator<Item = (u16, u16)> {
-        let behind = u32::from(PORT_BITS - self.offset - self.length);
+        let behind = u32::from(self.behind);
         let last_a = (1u32 << self.offset) - 1;
         let first_a = u32::from(self.offset != 0 && self.length != 0);
         // Without identifier all ports are one range.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use quiver_core::InterfaceId;
+use quiver_core::cpu::Variant;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, Pass, Published, PublishedSlots};
 use quiver_tables::GroupId;
@@ -81,11 +82,11 @@ impl Direction {
 pub(crate) struct Traffic([[AtomicU64; 2]; Direction::ALL.len()]);
 
 impl Traffic {
-    /// Count a packet of so many bytes.
+    /// Count packets, and the bytes of all.
     #[inline(always)]
-    pub fn count(&self, direction: Direction, bytes: usize) {
+    pub fn count(&self, direction: Direction, more: u64, bytes: usize) {
         let Some([packets, sum]) = self.0.get(direction as usize) else { return };
-        packets.store(packets.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        packets.store(packets.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
         sum.store(sum.load(Ordering::Relaxed).wrapping_add(bytes as u64), Ordering::Relaxed);
     }
 }
@@ -129,10 +130,31 @@ impl Shared {
         }
     }
 
-    /// The domain whose IPv6 prefix is the longest that an address is in, of those that translate.
+    /// What is found for an IPv6 address: the domain whose prefix is the longest that it is in, of
+    /// those that translate.
+    pub fn find6(&self, ip6: u128) -> GroupId {
+        self.by_prefix6.get().map_or(NO_DOMAIN, |prefixes| prefixes.table(0).lookup(ip6))
+    }
+
+    /// The same for as many addresses as `found` has places.
     #[inline(always)]
-    pub fn domain_of6<'p>(&self, ip6: u128, pass: Pass<'p>) -> Option<&'p Domain> {
-        let GroupId(found) = self.by_prefix6.get()?.table(0).lookup(ip6);
+    pub fn find_all6(&self, variant: Variant, ip6: &[u128], found: &mut [GroupId]) {
+        match self.by_prefix6.get() {
+            Some(prefixes) => prefixes.table(0).lookup_slice(variant, ip6, found),
+            None => found.fill(NO_DOMAIN),
+        }
+        let mut last = NO_DOMAIN;
+        for found in found.iter().filter(|found| **found != NO_DOMAIN) {
+            if *found != last {
+                self.prefetch(found.0 - 1);
+            }
+            last = *found;
+        }
+    }
+
+    /// The domain that was found.
+    #[inline(always)]
+    pub fn domain_found<'p>(&self, GroupId(found): GroupId, pass: Pass<'p>) -> Option<&'p Domain> {
         self.domain(found.checked_sub(1)?, pass)
     }
 

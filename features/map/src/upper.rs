@@ -2,6 +2,7 @@
 //! its upper layer, the identifier of an ICMP query, or the port of the packet that an ICMP error
 //! quotes (RFC 7596 §8.1, RFC 7597 §9).
 
+use quiver_translation::versions::read::Kind;
 use quiver_wire::{Header, Icmp4Header, Ip4Header, IpProtocol};
 
 /// Types of ICMP queries whose identifier stands for a port: echo reply and echo.
@@ -88,6 +89,19 @@ fn of_icmp(message: &[u8], end: End) -> Result<Port, Truncated> {
             Ok(identifier(icmp).unwrap_or(Port::Absent))
         }
         _ => Ok(Port::Absent),
+    }
+}
+
+/// The port of one end of a packet that a translator has read.
+#[inline(always)]
+pub fn port_of(kind: Kind, protocol: IpProtocol, port: u16) -> Port {
+    match kind {
+        Kind::Query | Kind::Answer => Port::Known(port),
+        Kind::LostFragment => Port::InFirstFragment,
+        Kind::Data { .. } if matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) => {
+            Port::Known(port)
+        }
+        Kind::Data { .. } | Kind::Error | Kind::OtherIcmp => Port::Absent,
     }
 }
 

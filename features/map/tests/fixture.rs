@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_testkit::frames::{Fragment, ip4};
-use quiver_testkit::{Register, Router};
+use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::IpProtocol;
 use quiver_wire::checksum::{Sum, of};
 
@@ -54,7 +54,12 @@ ip6-src 2001:db8:ffff::1 psid-len 6
 
 /// A border relay of MAP-E and lightweight 4over6.
 pub fn border() -> Router {
-    let mut router = Router::new(&FEATURES);
+    border_with(Settings::default())
+}
+
+/// The same, set up otherwise.
+pub fn border_with(settings: Settings) -> Router {
+    let mut router = Router::with(settings, &FEATURES);
     router.script("setup", SETUP).unwrap_or_else(|refusal| panic!("{refusal}"));
     router.run();
     router.sent("e0");

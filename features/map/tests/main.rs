@@ -4,5 +4,6 @@ mod commands;
 mod fixture;
 mod golden;
 mod hostile;
+mod paths;
 mod softwires;
 mod translation;

@@ -2,22 +2,27 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use quiver_testkit::Router;
 use quiver_testkit::frames::{Fragment, ip4, ip6_fragment};
+use quiver_testkit::{Router, Settings};
 use quiver_wire::IpProtocol;
 use quiver_wire::checksum::{Sum, of};
 
 use crate::fixture::*;
 
 /// A shared address of the domain that translates.
-const TRANSLATED: Ipv4Addr = Ipv4Addr::new(192, 0, 3, 18);
+pub const TRANSLATED: Ipv4Addr = Ipv4Addr::new(192, 0, 3, 18);
 /// Its customer with PSID 0x34.
-const CUSTOMER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x7712, 0x3400, 0, 0xc000, 0x312, 0x34);
+pub const CUSTOMER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x7712, 0x3400, 0, 0xc000, 0x312, 0x34);
 /// The server behind the default mapping rule.
-const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc633, 0x6407);
+pub const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc633, 0x6407);
 
 pub fn relay() -> Router {
-    let mut router = border();
+    relay_with(Settings::default())
+}
+
+/// The same, set up otherwise.
+pub fn relay_with(settings: Settings) -> Router {
+    let mut router = border_with(settings);
     let lines = "map add domain ip4-pfx 192.0.3.0/24 ip6-pfx 2001:db8:7700::/40 \
 ip6-src 2001:db8:64::/96 ea-bits-len 16 psid-offset 6 psid-len 8 map-t
         map interface e0 map-t
