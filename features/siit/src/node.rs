@@ -5,16 +5,18 @@ use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_core::graph::node::{Node, NodeSpec, Wiring};
+use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::epoch::Published;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily, IpTables};
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::{IcmpErrorRequest, nodes};
-use quiver_translation::versions::ends::{Ends4, Ends6, delta_to4, delta_to6};
+use quiver_translation::versions::ends::{Delta, Ends4, Ends6, delta_to4, delta_to6};
 use quiver_translation::versions::error::{self, read_error4, read_error6};
+use quiver_translation::versions::fast::{Fast4, Fast6};
 use quiver_translation::versions::read::{Kind, Read4, Read6, read4, read6};
 use quiver_translation::versions::to6::Done;
 use quiver_translation::versions::{Refused, to4, to6};
@@ -74,8 +76,44 @@ impl Translate {
         self.error6
     }
 
-    fn ip4_to_ip6(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SiitDrop> {
-        let map = self.map.read(cx.pass);
+    /// A packet with nothing unusual, whose ends both have addresses of IPv6. `None`, and it is as
+    /// it was, for the general path.
+    #[inline(always)]
+    fn fast_to6(&self, map: &Map, packet: &mut Packet) -> Option<NodeId> {
+        let read = Fast4::of(packet).filter(|read| read.fits6(map.ip6_mtu_bytes))?;
+        let ends = (map.to6(read.source())?, map.host6(read.destination())?);
+        let delta = Delta::NEUTRAL.add128(ends.0).add128(ends.1);
+        let delta = delta.sub32(read.source()).sub32(read.destination());
+        if !read.to6(packet, ends, delta) {
+            return None;
+        }
+        packet.hand_over(TableIndex(TABLE));
+        Some(self.lookup6)
+    }
+
+    /// As [`fast_to6`](Self::fast_to6), the other way round.
+    #[inline(always)]
+    fn fast_to4(&self, map: &Map, packet: &mut Packet) -> Option<NodeId> {
+        let read = Fast6::of(packet)?;
+        let ends = (map.to4(read.source())?, map.host4(read.destination())?);
+        let delta = Delta::NEUTRAL.sub128(read.source()).sub128(read.destination());
+        let delta = delta.add32(ends.0).add32(ends.1);
+        let identification = self.identification.get().wrapping_add(1);
+        if !read.to4(packet, ends, delta, identification) {
+            return None;
+        }
+        self.identification.set(identification);
+        packet.hand_over(TableIndex(TABLE));
+        Some(self.lookup4)
+    }
+
+    #[inline(never)]
+    fn ip4_to_ip6(
+        &self,
+        cx: StageContext<'_>,
+        packet: &mut Packet,
+        map: &Map,
+    ) -> Result<NodeId, SiitDrop> {
         let read = match read4(packet) {
             Err(Refused::SourceRoute(request)) => {
                 cx.count(SiitDrop::SourceRoute, 1);
@@ -110,8 +148,13 @@ impl Translate {
         Ok(self.lookup6)
     }
 
-    fn ip6_to_ip4(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SiitDrop> {
-        let map = self.map.read(cx.pass);
+    #[inline(never)]
+    fn ip6_to_ip4(
+        &self,
+        cx: StageContext<'_>,
+        packet: &mut Packet,
+        map: &Map,
+    ) -> Result<NodeId, SiitDrop> {
         let read = match read6(packet) {
             Err(Refused::SourceRoute(request)) => {
                 cx.count(SiitDrop::SourceRoute, 1);
@@ -145,7 +188,7 @@ impl Translate {
 
     fn error_to6(
         &self,
-        cx: &Context<'_>,
+        cx: StageContext<'_>,
         packet: &mut Packet,
         map: &Map,
     ) -> Result<NodeId, SiitDrop> {
@@ -166,7 +209,7 @@ impl Translate {
 
     fn error_to4(
         &self,
-        cx: &Context<'_>,
+        cx: StageContext<'_>,
         packet: &mut Packet,
         map: &Map,
     ) -> Result<NodeId, SiitDrop> {
@@ -186,16 +229,16 @@ impl Translate {
     }
 
     /// This router's address for errors of routers that have none of IPv4 (RFC 6791).
-    fn own4(&self, cx: &Context<'_>, to: u32) -> Option<u32> {
+    fn own4(&self, cx: StageContext<'_>, to: u32) -> Option<u32> {
         let interfaces = &self.tables.interfaces;
-        let own = interfaces.addresses(interfaces.icmp_source(Family::Ip4, TABLE), cx.pass)?;
+        let own = interfaces.addresses(interfaces.icmp_source(Family::Ip4, TABLE), cx.pass())?;
         own.source4(Ipv4Addr::from(to)).map(u32::from)
     }
 
     /// This router's address for errors of routers that have none of IPv6.
-    fn own6(&self, cx: &Context<'_>, to: u128) -> Option<u128> {
+    fn own6(&self, cx: StageContext<'_>, to: u128) -> Option<u128> {
         let interfaces = &self.tables.interfaces;
-        let own = interfaces.addresses(interfaces.icmp_source(Family::Ip6, TABLE), cx.pass)?;
+        let own = interfaces.addresses(interfaces.icmp_source(Family::Ip6, TABLE), cx.pass())?;
         own.source6(Ipv6Addr::from_bits(to)).map(Ipv6Addr::to_bits)
     }
 }
@@ -210,17 +253,51 @@ fn ends6(read: &Read6) -> Ends6 {
 
 struct To6(Translate);
 
-impl Node for To6 {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.0.ip4_to_ip6(cx, packet));
+impl Stage for To6 {
+    const NAME: &'static str = TO6;
+    const LOOKS_BEHIND: bool = true;
+    type Reason = SiitDrop;
+    type InterfaceState = ();
+
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, SiitDrop> {
+        let map = self.0.map.read(context.pass());
+        match self.0.fast_to6(map, packet) {
+            Some(next) => Ok(next),
+            None => self.0.ip4_to_ip6(context, packet, map),
+        }
     }
 }
 
 struct To4(Translate);
 
-impl Node for To4 {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.0.ip6_to_ip4(cx, packet));
+impl Stage for To4 {
+    const NAME: &'static str = TO4;
+    const LOOKS_BEHIND: bool = true;
+    type Reason = SiitDrop;
+    type InterfaceState = ();
+
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, SiitDrop> {
+        let map = self.0.map.read(context.pass());
+        match self.0.fast_to4(map, packet) {
+            Some(next) => Ok(next),
+            None => self.0.ip6_to_ip4(context, packet, map),
+        }
     }
 }
 
@@ -235,10 +312,9 @@ fn describe(bytes: &[u8]) -> String {
 /// The declaration of `siit-ip4-to-ip6`.
 pub(crate) fn spec_to6(map: &Arc<Published<Map>>) -> NodeSpec {
     let map = map.clone();
-    NodeSpec::new(TO6, "Makes IPv4 packets packets of IPv6, without state", move |wiring| {
-        Box::new(To6(Translate::new(&map, wiring)))
+    NodeSpec::stage("Makes IPv4 packets packets of IPv6, without state", move |wiring| {
+        To6(Translate::new(&map, wiring))
     })
-    .reasons::<SiitDrop>()
     .describe(|record, names| {
         format!("{}, to {}", describe(record.bytes()), names.node(record.next))
     })
@@ -247,10 +323,9 @@ pub(crate) fn spec_to6(map: &Arc<Published<Map>>) -> NodeSpec {
 /// The declaration of `siit-ip6-to-ip4`.
 pub(crate) fn spec_to4(map: &Arc<Published<Map>>) -> NodeSpec {
     let map = map.clone();
-    NodeSpec::new(TO4, "Makes IPv6 packets packets of IPv4, without state", move |wiring| {
-        Box::new(To4(Translate::new(&map, wiring)))
+    NodeSpec::stage("Makes IPv6 packets packets of IPv4, without state", move |wiring| {
+        To4(Translate::new(&map, wiring))
     })
-    .reasons::<SiitDrop>()
     .describe(|record, names| {
         format!("{}, to {}", describe(record.bytes()), names.node(record.next))
     })
