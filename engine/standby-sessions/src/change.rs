@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! 0   kind                                      1 byte
-//! 1   family of the host inside: 4, 6, or 46 for IPv4 behind a softwire     1
+//! 1   family of the host inside: 4, 6, or 46 for IPv4 behind a softwire;    1
+//!     128 more where the remote host is behind one, too
 //! 2   state of TCP                              1
 //! 3   flags of the session                      2
 //! 5   seconds since it was refreshed            4
@@ -13,6 +14,7 @@
 //! 18  from outside: source address and port, destination address and port   12
 //! 30  from inside: the same; of IPv6            12 or 36
 //! 42  behind a softwire: the B4's address       16
+//! …   the remote host behind one: its B4's      16
 //! ```
 //!
 //! A mapping has its end inside as the source from inside, and its external end as the destination
@@ -24,7 +26,9 @@ use quiver_wire::IpProtocol;
 
 /// Bytes of a record that all families have, and of the longest one.
 const HEAD_BYTES: usize = 30;
-const CHANGE_BYTES_MAX: usize = 66;
+const CHANGE_BYTES_MAX: usize = 74;
+/// Beside the family: the remote host is behind a softwire.
+const REMOTE_BEHIND_B4: u8 = 0x80;
 
 /// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +117,9 @@ pub struct Change {
     pub outside: Flow,
     /// By what the host inside is known.
     pub host: Host,
+    /// The B4 of the remote host, where one host inside reaches another one (hairpinning). The flow
+    /// from outside has no table then.
+    pub remote_b4: Option<u128>,
 }
 
 impl Change {
@@ -120,8 +127,16 @@ impl Change {
     pub fn new(kind: ChangeKind) -> Change {
         let none = End::default();
         let flow = Flow { source: none, destination: none, protocol: IpProtocol(0), table: 0 };
-        let (inside, outside) = (flow, flow);
-        Change { kind, tcp: 0, flags: 0, idle_s: 0, inside, outside, host: Host::Ip4 }
+        Change {
+            kind,
+            tcp: 0,
+            flags: 0,
+            idle_s: 0,
+            inside: flow,
+            outside: flow,
+            host: Host::Ip4,
+            remote_b4: None,
+        }
     }
 
     /// Does it say that packets came to who tells it?
@@ -191,9 +206,10 @@ impl Written {
 
 /// A change as a record; `vrf` is the number of the VRF of a table, of IPv6 where that is said.
 pub fn encode(change: &Change, vrf: impl Fn(bool, u32) -> u32) -> Written {
-    let Change { kind, tcp, flags, idle_s, inside, outside, host } = change;
+    let Change { kind, tcp, flags, idle_s, inside, outside, host, remote_b4 } = change;
     let mut record = Written { bytes: [0; CHANGE_BYTES_MAX], length: 0 };
-    record.put(&[*kind as u8, host.family(), *tcp]);
+    let remote = if remote_b4.is_some() { REMOTE_BEHIND_B4 } else { 0 };
+    record.put(&[*kind as u8, host.family() | remote, *tcp]);
     record.put(&flags.to_be_bytes());
     record.put(&idle_s.to_be_bytes());
     record.put(&[inside.protocol.0]);
@@ -203,7 +219,8 @@ pub fn encode(change: &Change, vrf: impl Fn(bool, u32) -> u32) -> Written {
         Host::BehindB4(_) => 0,
     };
     record.put(&inside_vrf.to_be_bytes());
-    record.put(&vrf(false, outside.table).to_be_bytes());
+    let outside_vrf = if remote_b4.is_some() { 0 } else { vrf(false, outside.table) };
+    record.put(&outside_vrf.to_be_bytes());
     for end in [outside.source, outside.destination] {
         record.put(&end.address.to_be_bytes());
         record.put(&end.port.to_be_bytes());
@@ -220,6 +237,9 @@ pub fn encode(change: &Change, vrf: impl Fn(bool, u32) -> u32) -> Written {
         record.put(&end.port.to_be_bytes());
     }
     if let Host::BehindB4(b4) = host {
+        record.put(&b4.to_be_bytes());
+    }
+    if let Some(b4) = remote_b4 {
         record.put(&b4.to_be_bytes());
     }
     record
@@ -241,7 +261,10 @@ pub fn decode(
     let mut head = Fields(head);
     let kind = usize::from(head.u8()?);
     let kind = *ChangeKind::ALL.get(kind).ok_or(Unreadable::Malformed)?;
-    let family = head.u8()?;
+    let (family, is_remote_behind_b4) = match head.u8()? {
+        byte if byte & REMOTE_BEHIND_B4 != 0 => (byte & !REMOTE_BEHIND_B4, true),
+        byte => (byte, false),
+    };
     let (tcp, flags, idle_s) = (head.u8()?, head.u16()?, head.u32()?);
     let protocol = IpProtocol(head.u8()?);
     let vrfs = (head.u32()?, head.u32()?);
@@ -264,6 +287,7 @@ pub fn decode(
         46 => Host::BehindB4(rest.u128()?),
         _ => return Err(Unreadable::Malformed),
     };
+    let remote_b4 = if is_remote_behind_b4 { Some(rest.u128()?) } else { None };
     if !rest.0.is_empty() {
         return Err(Unreadable::Malformed);
     }
@@ -272,11 +296,16 @@ pub fn decode(
         _ => table(family == 6, vrfs.0),
     };
     let inside_table = inside_table.ok_or(Unreadable::NoVrf)?;
-    let outside_table = table(false, vrfs.1).ok_or(Unreadable::NoVrf)?;
+    let outside_table = match remote_b4 {
+        Some(_) => Some(0),
+        None => table(false, vrfs.1),
+    };
+    let outside_table = outside_table.ok_or(Unreadable::NoVrf)?;
     let [source, destination] = ends;
     let inside = Flow { source, destination, protocol, table: inside_table };
     let outside = Flow { source: far, destination: external, protocol, table: outside_table };
-    Ok(Message::Change(Change { kind, tcp, flags, idle_s, inside, outside, host }))
+    let change = Change { kind, tcp, flags, idle_s, inside, outside, host, remote_b4 };
+    Ok(Message::Change(change))
 }
 
 /// Numbers that are read from the front.
@@ -321,6 +350,7 @@ mod tests {
         fn a_record_says_what_it_was_made_of(
             kind in 0usize..10, tcp: u8, flags: u16, idle_s: u32, protocol: u8, family in 0..3,
             ends in [end(), end(), end(), end()], tables: (u16, u16), named: [u128; 2],
+            remote_b4: Option<u128>,
         ) {
             let [a, b, c, d] = ends;
             let flow = |source, destination, table: u16| Flow {
@@ -337,13 +367,18 @@ mod tests {
             };
             let change = Change {
                 kind: ChangeKind::ALL[kind], tcp, flags, idle_s, inside,
-                outside: flow(c, d, tables.1), host,
+                outside: flow(c, d, if remote_b4.is_some() { 0 } else { tables.1 }),
+                host,
+                remote_b4,
             };
             let step = |is_ip6: bool| if is_ip6 { 9 } else { 7 };
             let record = encode(&change, |is_ip6, table| table + step(is_ip6));
             let read = decode(record.bytes(), |is_ip6, vrf| vrf.checked_sub(step(is_ip6)));
             prop_assert_eq!(read, Ok(Message::Change(change)));
-            prop_assert_eq!(decode(record.bytes(), |_, _| None), Err(Unreadable::NoVrf));
+            // Both hosts are known by their B4s, and by no table.
+            let names_vrf = family != 2 || remote_b4.is_none();
+            let without_vrfs = decode(record.bytes(), |_, _| None);
+            prop_assert_eq!(without_vrfs == Err(Unreadable::NoVrf), names_vrf);
             let cut = &record.bytes()[..record.bytes().len() - 1];
             prop_assert_eq!(decode(cut, |_, vrf| Some(vrf)), Err(Unreadable::Malformed));
         }

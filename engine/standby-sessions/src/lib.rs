@@ -5,6 +5,7 @@
 pub mod bulk;
 pub mod change;
 mod commands;
+mod counts;
 pub mod feed;
 mod metrics;
 pub mod outcome;

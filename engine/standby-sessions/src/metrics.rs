@@ -3,6 +3,7 @@
 use quiver_core::Engine;
 use quiver_metrics::{Labels, collect};
 
+use crate::counts::{ALL, Numbers, Word};
 use crate::state::Standby;
 use crate::translator::Translator;
 use quiver_standby::link::State;
@@ -19,27 +20,18 @@ pub(crate) fn start<T: Translator>(engine: &mut Engine) {
             text.family(active);
             text.count(&Labels::default(), is_active.into());
         }
-        let counts = open.link.counts();
+        let numbers = Numbers::of(standby);
         text.family(records);
-        for (outcome, value) in [
-            ("sent", counts.records_sent),
-            ("acknowledged", counts.records_acknowledged),
-            ("lost", counts.records_lost),
-            ("received", counts.records_received),
-            ("missed", standby.counts.missed),
-            ("overflow", standby.lost()),
-        ] {
-            text.count(&Labels::new([("outcome", &outcome)]), value);
+        for number in &ALL {
+            if let Some(Word::Record(word)) = number.word {
+                text.count(&Labels::new([("outcome", &word)]), (number.read)(&numbers));
+            }
         }
         text.family(refused);
-        for (reason, value) in [
-            ("malformed", counts.malformed),
-            ("other-version", counts.other_version),
-            ("unauthentic", counts.unauthentic),
-            ("replayed", counts.replayed),
-            ("disagreeing", counts.disagreeing),
-        ] {
-            text.count(&Labels::new([("reason", &reason)]), value);
+        for number in &ALL {
+            if let Some(Word::Refusal(word)) = number.word {
+                text.count(&Labels::new([("reason", &word)]), (number.read)(&numbers));
+            }
         }
     });
 }

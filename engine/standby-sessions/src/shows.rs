@@ -1,10 +1,9 @@
 //! The show of a translator's link: `show nat ha`, `show nat64 ha`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use quiver_control::{Cell, Command, Output, Registry};
 use quiver_core::Engine;
 
+use crate::counts::{ALL, Numbers};
 use crate::state::{Open, Standby};
 use crate::translator::Translator;
 use quiver_standby::link::State;
@@ -51,7 +50,9 @@ fn show<T: Translator>(engine: &Engine) -> Output {
         .field("Takeovers", standby.takeovers)
         .field("Last takeover ago s", Cell::optional(ago_s(standby.takeover_ns), "never"));
     let output = with_link(output, standby.open.as_ref(), now_ns);
-    with_counts(output, engine, standby)
+    let output = with_resync(output, engine, standby);
+    let numbers = Numbers::of(standby);
+    ALL.iter().fold(output, |output, number| output.field(number.label, (number.read)(&numbers)))
 }
 
 fn state_word(open: &Open) -> &'static str {
@@ -68,29 +69,13 @@ fn with_link(output: Output, open: Option<&Open>, now_ns: u64) -> Output {
     let round_trip = open.map(|open| open.link.round_trip_ns()).filter(|ns| *ns != 0);
     let error = open.and_then(|open| open.socket.error().zip(open.socket.error_word()));
     let error = error.map(|(text, word)| Cell::new(text, word));
-    let counts = open.map(|open| open.link.counts()).unwrap_or_default();
     output
         .field("Since s", Cell::optional(since_s, "never"))
         .field("Error", Cell::optional(error, "none"))
         .field("Round trip us", Cell::optional(round_trip.map(|ns| ns / MICROSECOND_NS), "none"))
-        .field("Records sent", counts.records_sent)
-        .field("Records acknowledged", counts.records_acknowledged)
-        .field("Records lost", counts.records_lost)
-        .field("Records received", counts.records_received)
-        .field("Datagrams sent", counts.datagrams_sent)
-        .field("Datagrams received", counts.datagrams_received)
-        .field("Datagrams resent", counts.datagrams_resent)
-        .field("Datagrams not sent", open.map_or(0, |open| open.socket.unsent))
-        .field("Duplicates", counts.duplicates)
-        .field("No room", counts.no_room)
-        .field("Malformed", counts.malformed)
-        .field("Other version", counts.other_version)
-        .field("Unauthentic", counts.unauthentic)
-        .field("Replayed", counts.replayed)
-        .field("Disagreeing", counts.disagreeing)
 }
 
-fn with_counts<T: Translator>(output: Output, engine: &Engine, standby: &Standby<T>) -> Output {
+fn with_resync<T: Translator>(output: Output, engine: &Engine, standby: &Standby<T>) -> Output {
     let open = standby.open.as_ref();
     let places = T::places(engine);
     let bulk = open.and_then(|open| open.bulk.as_ref());
@@ -99,20 +84,7 @@ fn with_counts<T: Translator>(output: Output, engine: &Engine, standby: &Standby
         places => 100 * u64::from(cursor.next_session()) / places as u64,
     });
     let is_told = open.is_some_and(|open| open.is_in_bulk);
-    let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-    let outcome = &standby.outcome;
     output
-        .field("Missed", standby.counts.missed)
-        .field("Overflows", standby.lost())
-        .field("Resyncs sent", standby.counts.bulks_sent)
         .field("Resync sent percent", Cell::optional(progress, "none under way"))
-        .field("Resyncs received", standby.counts.bulks_received)
         .field("Resync being received", is_told)
-        .field("Sessions made", count(&outcome.made))
-        .field("Sessions refreshed", count(&outcome.refreshed))
-        .field("Sessions ended", count(&outcome.ended))
-        .field("Sessions swept", count(&outcome.swept))
-        .field("Kept", count(&outcome.kept))
-        .field("Refused", count(&outcome.refused))
-        .field("Unreadable records", standby.counts.malformed)
 }

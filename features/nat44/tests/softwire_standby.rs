@@ -7,7 +7,9 @@ use quiver_testkit::{Register, Router, Settings};
 use serde_json::Value;
 
 use crate::sessions::{REMOTE, UDP, sessions, udp, whole};
-use crate::softwires::{B4, FEATURES, HOST, POOL, back, out, packet4, router_of, rows};
+use crate::softwires::{
+    B4, FEATURES, HOST, POOL, address, back, hairpin, out, packet4, router_of, rows,
+};
 use crate::standby::{ha, link, number, ports, turn, until, until_sessions};
 
 const OTHER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x4000, 0x100, 0, 0, 0, 1);
@@ -81,6 +83,62 @@ fn sessions_of_b4s_go_on_at_the_other_router() {
 fn until_same(first: &mut Router, second: &mut Router, show: &str) {
     let (one, other) = (standing(first, show), standing(second, show));
     assert_eq!(one, other, "{show}");
+}
+
+/// Two B4s with a session each, and one between their hosts; the external ports of both.
+fn between_b4s(routers: &mut [Router; 2]) -> [u16; 2] {
+    let ports = [B4, OTHER]
+        .map(|b4| out(&mut routers[0], b4, (HOST, REMOTE), UDP, &udp(4000, 53)).expect("sent").1);
+    let (to, _) = hairpin(&mut routers[0], B4, ports[1]);
+    assert_eq!(to, OTHER);
+    ports
+}
+
+/// RFC 4787 REQ-9: hosts behind two B4s go on reaching each other by their external ends.
+#[test]
+fn sessions_between_b4s_go_on_at_the_other_router() {
+    let mut routers = linked(LINES);
+    // The second router knows a B4 already: its numbers are others.
+    out(&mut routers[1], OTHER, (HOST, REMOTE), UDP, &udp(9, 53)).expect("sent");
+    until(&mut routers, "the first one has it", |routers| sessions(&mut routers[0]) == 1);
+    let [one, other] = between_b4s(&mut routers);
+    until_sessions(&mut routers, 4);
+    let [first, second] = &mut routers;
+    until_same(first, second, "show nat44 sessions");
+    for (from, own, to, port) in [(B4, one, OTHER, other), (OTHER, other, B4, one)] {
+        let (at, inner) = hairpin(second, from, port);
+        assert_eq!((at, address(&inner, 12), address(&inner, 16)), (to, POOL, HOST));
+        assert_eq!(inner[20..24], [own.to_be_bytes(), 4000u16.to_be_bytes()].concat());
+    }
+    assert_eq!(sessions(second), 4, "no session was made for them");
+    assert_eq!(number(second, "refused") + number(second, "unreadable_records"), 0);
+}
+
+#[test]
+fn sessions_between_b4s_end_at_the_other_router() {
+    let mut routers = linked(LINES);
+    between_b4s(&mut routers);
+    until_sessions(&mut routers, 3);
+    routers[0].cli("clear nat44 sessions");
+    until_sessions(&mut routers, 0);
+    turn(&mut routers, 100);
+    routers[1].advance(Duration::from_secs(200));
+    assert_eq!(rows(&mut routers[1], "show dslite b4s").len(), 0);
+}
+
+/// What was there before the link was is told, too.
+#[test]
+fn a_resync_has_sessions_between_b4s() {
+    let mut routers = linked(LINES);
+    between_b4s(&mut routers);
+    until_sessions(&mut routers, 3);
+    routers[1].cli("clear nat44 sessions");
+    let before = number(&mut routers[1], "resyncs_received");
+    routers[1].cli("nat44 ha resync");
+    until(&mut routers, "all was told", |routers| {
+        number(&mut routers[1], "resyncs_received") > before
+    });
+    until_sessions(&mut routers, 3);
 }
 
 #[test]

@@ -117,7 +117,14 @@ fn to_b4(router: &mut Router) -> Option<(Ipv6Addr, Vec<u8>)> {
     Some((octets.into(), frame[54..].to_vec()))
 }
 
-fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
+/// What goes to a B4 when the host behind another one sends to an external port.
+pub fn hairpin(router: &mut Router, b4: Ipv6Addr, port: u16) -> (Ipv6Addr, Vec<u8>) {
+    let packet = packet4((HOST, POOL), UDP, whole(), &udp(4000, port));
+    router.send("e0", &ip6((b4, AFTR), IPIP, &packet));
+    to_b4(router).unwrap_or_else(|| panic!("{:?}", router.dropped()))
+}
+
+pub fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
     <[u8; 4]>::try_from(&bytes[at..at + 4]).expect("four bytes").into()
 }
 
@@ -377,11 +384,6 @@ fn hosts_behind_two_b4s_reach_each_other_by_their_outside_ends() {
     let mut router = router("nat44 mapping endpoint-independent filtering any");
     let (_, one) = out(&mut router, B4, (HOST, REMOTE), UDP, &udp(4000, 53)).expect("sent");
     let (_, other) = out(&mut router, OTHER, (HOST, REMOTE), UDP, &udp(4000, 53)).expect("sent");
-    let hairpin = |router: &mut Router, b4, port| {
-        let packet = packet4((HOST, POOL), UDP, whole(), &udp(4000, port));
-        router.send("e0", &ip6((b4, AFTR), IPIP, &packet));
-        to_b4(router).unwrap_or_else(|| panic!("{:?}", router.dropped()))
-    };
     for _ in 0..2 {
         for (from, own, to, port) in [(B4, one, OTHER, other), (OTHER, other, B4, one)] {
             let (at, inner) = hairpin(&mut router, from, port);

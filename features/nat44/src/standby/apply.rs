@@ -8,6 +8,7 @@ use quiver_translation::flow::Flow;
 use crate::bindings::{Bindings, block_at, block_of, mapping_from, mapping_to, subscriber_address};
 use crate::owned::{Owner, release_softwires};
 use crate::session::{Direction, Flags, NewSession, Session};
+use crate::softwires::B4Number;
 use crate::standby::journal::Journal;
 use crate::tables::Rules;
 
@@ -34,37 +35,54 @@ impl Owner {
         outcome.note(done);
     }
 
-    /// A change whose host has the table that it has here: behind a B4 that is the B4's number,
-    /// which is given to it when there is none. `None` when a B4 that is not known loses
-    /// something. A B4 that gets nothing after all is forgotten by the clock hand.
+    /// A change whose hosts have the tables that they have here: behind a B4 that is the B4's
+    /// number. `None` when a B4 that is not known loses something.
     fn with_own_table(
         &mut self,
         rules: &Rules,
         change: &Change,
         peer: FromPeer,
     ) -> Result<Option<Change>, Undone> {
-        let address = match change.host {
-            Host::Ip4 => return Ok(Some(*change)),
+        let Change { mut inside, mut outside, .. } = *change;
+        let near = match change.host {
+            Host::Ip4 => None,
             Host::Ip6 { .. } => return Err(Undone::Refused),
-            Host::BehindB4(address) => address,
+            Host::BehindB4(address) => Some(address),
         };
+        for (b4, flow) in [(near, &mut inside), (change.remote_b4, &mut outside)] {
+            let Some(address) = b4 else { continue };
+            let Some(b4) = self.own_b4(rules, change.kind, address, peer)? else {
+                return Ok(None);
+            };
+            flow.table = b4.table();
+        }
+        Ok(Some(Change { inside, outside, ..*change }))
+    }
+
+    /// The number of a B4 here, which is given to it when there is none: a B4 that gets nothing
+    /// after all is forgotten by the clock hand. `None` for one that is not known and loses
+    /// something.
+    fn own_b4(
+        &mut self,
+        rules: &Rules,
+        kind: ChangeKind,
+        address: u128,
+        peer: FromPeer,
+    ) -> Result<Option<B4Number>, Undone> {
         let softwires = self.softwires.as_mut().ok_or(Undone::Refused)?;
-        let known = softwires.number(address);
         let ends = matches!(
-            change.kind,
+            kind,
             ChangeKind::SessionDelete | ChangeKind::MappingDelete | ChangeKind::BlockRelease
         );
-        let b4 = match known {
-            Some(known) => known,
-            None if ends => return Ok(None),
-            None if !softwires.may_be(&rules.aftr, address) => return Err(Undone::Refused),
+        match softwires.number(address) {
+            Some(known) => Ok(Some(known)),
+            None if ends => Ok(None),
+            None if !softwires.may_be(&rules.aftr, address) => Err(Undone::Refused),
             None => {
                 let made = softwires.make(address, rules.aftr.limit, peer.now_s());
-                made.map_err(|_| Undone::Refused)?
+                made.map(Some).map_err(|_| Undone::Refused)
             }
-        };
-        let inside = Flow { table: b4.table(), ..change.inside };
-        Ok(Some(Change { inside, ..*change }))
+        }
     }
 
     fn apply_here(

@@ -71,18 +71,18 @@ impl Journal {
         self.feed().map(|feed| (feed, host))
     }
 
-    /// Tell the peer of a session, unless it is one between two B4s.
+    /// Tell the peer of a session.
     fn feed_session(&mut self, kind: ChangeKind, number: u32, session: Session<'_>) {
         let flow = |direction| session.flow(direction);
         let (inside, outside) = (flow(Direction::InToOut), flow(Direction::OutToIn));
-        let now_s = self.now_s;
-        let Some((feed, host)) = self.feed_of(inside.table) else { return };
-        if is_softwire(outside.table) {
+        let (now_s, remote_b4) = (self.now_s, self.b4(outside.table));
+        if remote_b4.is_none() && is_softwire(outside.table) {
             return;
         }
+        let Some((feed, host)) = self.feed_of(inside.table) else { return };
         let (seen_s, tcp, flags) = (session.seen_s(), session.tcp().0, session.flags().0);
         let idle_s = now_s.saturating_sub(seen_s);
-        let change = Change { kind, tcp, flags, idle_s, inside, outside, host };
+        let change = Change { kind, tcp, flags, idle_s, inside, outside, host, remote_b4 };
         feed.write_session(number, change, seen_s);
     }
 

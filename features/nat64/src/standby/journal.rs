@@ -86,6 +86,7 @@ impl Journal {
             inside: Flow { source, destination, protocol, table },
             outside: session.outside(),
             host: Host::Ip6 { host, remote: remote_of(rules, &inside) },
+            remote_b4: None,
         };
         feed.write_session(number, change, seen_s);
     }
