@@ -4,55 +4,16 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_export::ipfix::elements::*;
 use quiver_export::ipfix::message::Fields;
-use quiver_export::ipfix::template::Template;
+use quiver_export::ipfix::template::{Element, Template};
 
 use crate::record::{Event, NatRecord};
 
 /// NAT44 session create and delete (RFC 8158 §4).
-const SESSION: Template = Template::new(
-    256,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        PROTOCOL,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        POST_NAT_SOURCE_IP4,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        DESTINATION_IP4,
-        POST_NAT_DESTINATION_IP4,
-        DESTINATION_PORT,
-        POST_NAPT_DESTINATION_PORT,
-    ],
-);
+const SESSION: Template = Template::new(256, &SESSION_FIELDS);
 /// NAT44 BIB create and delete.
-const MAPPING: Template = Template::new(
-    257,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        PROTOCOL,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        POST_NAT_SOURCE_IP4,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-    ],
-);
+const MAPPING: Template = Template::new(257, &MAPPING_FIELDS);
 /// Port block allocation and de-allocation.
-const BLOCK: Template = Template::new(
-    258,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        POST_NAT_SOURCE_IP4,
-        PORT_RANGE_START,
-        PORT_RANGE_END,
-    ],
-);
+const BLOCK: Template = Template::new(258, &BLOCK_FIELDS);
 /// Addresses exhausted.
 const ADDRESSES_EXHAUSTED: Template =
     Template::new(259, &[OBSERVATION_TIME_MS, NAT_EVENT, NAT_POOL]);
@@ -68,17 +29,7 @@ const SESSION_QUOTA: Template = Template::new(
 const MAPPING_QUOTA: Template =
     Template::new(262, &[OBSERVATION_TIME_MS, NAT_EVENT, NAT_QUOTA_EVENT, MAPPINGS_MAX]);
 /// Quota exceeded: what a subscriber may have.
-const SUBSCRIBER_QUOTA: Template = Template::new(
-    263,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        NAT_QUOTA_EVENT,
-        ENTRIES_OF_USER_MAX,
-        INGRESS_VRF,
-        SOURCE_IP4,
-    ],
-);
+const SUBSCRIBER_QUOTA: Template = Template::new(263, &SUBSCRIBER_QUOTA_FIELDS);
 /// The mapping of a prefix inside by a deterministic NAT (RFC 7422): each host has as many ports.
 pub(crate) const DETERMINISTIC: Template = Template::new(
     264,
@@ -140,68 +91,71 @@ const SUBSCRIBER_QUOTA_64: Template = Template::new(
     ],
 );
 
-/// Sessions of hosts behind a B4: its address is the source of IPv6, behind that of the host. The
-/// natEvents are those of NAT44, which an AFTR does (RFC 6333 §6.6).
-const SESSION_B4: Template = Template::new(
-    269,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        PROTOCOL,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        SOURCE_IP6,
-        POST_NAT_SOURCE_IP4,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        DESTINATION_IP4,
-        POST_NAT_DESTINATION_IP4,
-        DESTINATION_PORT,
-        POST_NAPT_DESTINATION_PORT,
-    ],
-);
+/// The fields of an event of NAT44, with the address of the B4 behind that of the host, which is the
+/// source of IPv6. The natEvents are those of NAT44, which an AFTR does (RFC 6333 §6.6).
+const fn behind_b4<const FIELDS: usize, const MORE: usize>(
+    fields: &[Element; FIELDS],
+) -> [Element; MORE] {
+    let mut all = [SOURCE_IP6; MORE];
+    let (mut from, mut to) = (0, 0);
+    while from < FIELDS {
+        all[to] = fields[from];
+        to += if fields[from].id == SOURCE_IP4.id { 2 } else { 1 };
+        from += 1;
+    }
+    assert!(to == MORE);
+    all
+}
+
+/// Sessions of hosts behind a B4.
+const SESSION_B4: Template = Template::new(269, &SESSION_B4_FIELDS);
 /// Mappings of such hosts.
-const MAPPING_B4: Template = Template::new(
-    270,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        PROTOCOL,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        SOURCE_IP6,
-        POST_NAT_SOURCE_IP4,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-    ],
-);
+const MAPPING_B4: Template = Template::new(270, &MAPPING_B4_FIELDS);
 /// Port blocks of a B4.
-const BLOCK_B4: Template = Template::new(
-    271,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        SOURCE_IP6,
-        POST_NAT_SOURCE_IP4,
-        PORT_RANGE_START,
-        PORT_RANGE_END,
-    ],
-);
+const BLOCK_B4: Template = Template::new(271, &BLOCK_B4_FIELDS);
 /// Quota exceeded: what a B4 may have.
-const SUBSCRIBER_QUOTA_B4: Template = Template::new(
-    272,
-    &[
-        OBSERVATION_TIME_MS,
-        NAT_EVENT,
-        NAT_QUOTA_EVENT,
-        ENTRIES_OF_USER_MAX,
-        INGRESS_VRF,
-        SOURCE_IP4,
-        SOURCE_IP6,
-    ],
-);
+const SUBSCRIBER_QUOTA_B4: Template = Template::new(272, &SUBSCRIBER_QUOTA_B4_FIELDS);
+
+const SESSION_B4_FIELDS: [Element; 13] = behind_b4(&SESSION_FIELDS);
+const MAPPING_B4_FIELDS: [Element; 9] = behind_b4(&MAPPING_FIELDS);
+const BLOCK_B4_FIELDS: [Element; 8] = behind_b4(&BLOCK_FIELDS);
+const SUBSCRIBER_QUOTA_B4_FIELDS: [Element; 7] = behind_b4(&SUBSCRIBER_QUOTA_FIELDS);
+
+const SESSION_FIELDS: [Element; 12] = [
+    OBSERVATION_TIME_MS,
+    NAT_EVENT,
+    PROTOCOL,
+    INGRESS_VRF,
+    SOURCE_IP4,
+    POST_NAT_SOURCE_IP4,
+    SOURCE_PORT,
+    POST_NAPT_SOURCE_PORT,
+    DESTINATION_IP4,
+    POST_NAT_DESTINATION_IP4,
+    DESTINATION_PORT,
+    POST_NAPT_DESTINATION_PORT,
+];
+const MAPPING_FIELDS: [Element; 8] = [
+    OBSERVATION_TIME_MS,
+    NAT_EVENT,
+    PROTOCOL,
+    INGRESS_VRF,
+    SOURCE_IP4,
+    POST_NAT_SOURCE_IP4,
+    SOURCE_PORT,
+    POST_NAPT_SOURCE_PORT,
+];
+const BLOCK_FIELDS: [Element; 7] = [
+    OBSERVATION_TIME_MS,
+    NAT_EVENT,
+    INGRESS_VRF,
+    SOURCE_IP4,
+    POST_NAT_SOURCE_IP4,
+    PORT_RANGE_START,
+    PORT_RANGE_END,
+];
+const SUBSCRIBER_QUOTA_FIELDS: [Element; 6] =
+    [OBSERVATION_TIME_MS, NAT_EVENT, NAT_QUOTA_EVENT, ENTRIES_OF_USER_MAX, INGRESS_VRF, SOURCE_IP4];
 
 /// All of them.
 pub(crate) const ALL: &[Template] = &[
@@ -343,6 +297,21 @@ mod tests {
             let mut message = Message::new(Format::Ipfix, 512);
             let added = message.record(template, |fields| write(&record, 0, 0, fields));
             assert_eq!(added, Ok(()), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn the_b4_stands_behind_its_host() {
+        for (without, with) in [
+            (SESSION, SESSION_B4),
+            (MAPPING, MAPPING_B4),
+            (BLOCK, BLOCK_B4),
+            (SUBSCRIBER_QUOTA, SUBSCRIBER_QUOTA_B4),
+        ] {
+            let place = with.fields.iter().position(|field| *field == SOURCE_IP6);
+            let place = place.expect("a B4");
+            assert_eq!(with.fields[place - 1], SOURCE_IP4);
+            assert_eq!([&with.fields[..place], &with.fields[place + 1..]].concat(), without.fields);
         }
     }
 
