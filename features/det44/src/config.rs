@@ -11,6 +11,7 @@ use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_tables::prefix;
 
+use crate::census::Census;
 use crate::mapping::{FIRST_PORT, Mapping, PORTS};
 use crate::node::{IN2OUT, OUT2IN};
 use crate::slots::{SLOTS_PER_ADDRESS, Slots};
@@ -53,11 +54,18 @@ pub(crate) struct Det44 {
     pub enabled: Option<Enabled>,
     pub mappings: Vec<Configured>,
     pub sides: BTreeMap<InterfaceId, Sides>,
+    pub census: Census,
 }
 
 impl Det44 {
     pub fn new(shared: Arc<Shared>) -> Det44 {
-        Det44 { shared, enabled: None, mappings: Vec::new(), sides: BTreeMap::new() }
+        Det44 {
+            shared,
+            enabled: None,
+            mappings: Vec::new(),
+            sides: BTreeMap::new(),
+            census: Census::new(ADDRESSES_MAX),
+        }
     }
 
     /// What it was enabled with.

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod census;
 mod commands;
 mod config;
 mod mapping;
+mod metrics;
 mod node;
 mod own_errors;
 mod reasons;
@@ -44,5 +46,7 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(Det44::new(shared));
         engine.on_interface_change(config::follow_interface);
+        census::start(engine);
+        metrics::start(engine);
     });
 }

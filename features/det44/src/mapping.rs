@@ -115,6 +115,17 @@ impl Mapping {
         self.slots..self.slots + self.outside_addresses() * SLOTS_PER_ADDRESS
     }
 
+    /// The numbers of its outside addresses among those that have slots.
+    pub fn addresses(&self) -> std::ops::Range<usize> {
+        let std::ops::Range { start, end } = self.slots();
+        start / SLOTS_PER_ADDRESS..end / SLOTS_PER_ADDRESS
+    }
+
+    /// Sessions at most: the ports of all hosts that its outside addresses have room for.
+    pub fn sessions_max(&self) -> usize {
+        self.outside_addresses() * (self.sharing_ratio() * self.ports_per_host()) as usize
+    }
+
     /// Is it an address of a host?
     #[inline(always)]
     pub fn is_inside(&self, address: u32) -> bool {

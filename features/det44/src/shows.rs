@@ -1,5 +1,6 @@
 //! Shows.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -8,13 +9,18 @@ use quiver_core::Engine;
 use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
+use crate::census::{seconds, slots_of};
 use crate::commands::{GROUP, TIMEOUTS};
 use crate::config::{Det44, SLOT_BYTES};
 use crate::mapping::FIRST_PORT;
 use crate::slots::SLOTS_PER_ADDRESS;
 
-/// Slots that a slice of `show det44 sessions` looks at.
-const SLOTS_PER_SLICE: usize = 8_192;
+/// Slots that a slice of a show looks at: a part of those of an address.
+const SLOTS_PER_SLICE: usize = SLOTS_PER_ADDRESS / 8;
+const _: () = assert!(SLOTS_PER_ADDRESS.is_multiple_of(SLOTS_PER_SLICE));
+
+/// Sessions of mappings, by the first slots of these.
+type Sessions = BTreeMap<usize, u64>;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -34,10 +40,16 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new("show det44 summary")
+            .group(GROUP)
+            .help("Show how many sessions of deterministic NAT there are, and can be")
+            .run_or_begin(|engine: &mut Engine, _| Ok(counted(engine, summary))),
+    );
+    registry.command(
         Command::new("show det44 mappings")
             .group(GROUP)
-            .help("Show the mappings of deterministic NAT, and how many ports a host has")
-            .run(|engine: &mut Engine, _| Ok(mappings(engine))),
+            .help("Show the mappings of deterministic NAT, their sessions, and the ports of a host")
+            .run_or_begin(|engine: &mut Engine, _| Ok(counted(engine, mappings))),
     );
     registry.command(
         Command::new("show det44 interfaces")
@@ -115,7 +127,7 @@ fn add_session(engine: &Engine, table: &mut Table, place: usize) {
     let Some(det) = engine.get::<Det44>() else { return };
     let Some(slots) = det.shared.slots() else { return };
     let (ends, life) = slots.get(place);
-    let now_s = (engine.now_ns() / 1_000_000_000) as u32;
+    let now_s = seconds(engine);
     if !life.lives(&det.shared.timeouts, now_s) {
         return;
     }
@@ -142,26 +154,60 @@ fn add_session(engine: &Engine, table: &mut Table, place: usize) {
         .cell(now_s.saturating_sub(life.seen_s()));
 }
 
-fn mappings(engine: &Engine) -> Output {
+/// Count the sessions of all mappings, by the first slots of these, for an answer.
+fn counted(engine: &mut Engine, answer: fn(&Engine, &Sessions) -> Output) -> Work<Engine> {
+    let mut slices = Vec::new();
+    if let Some(det) = engine.get::<Det44>()
+        && let Some(all) = det.shared.slots()
+    {
+        for mapping in det.mappings.iter().map(|of| of.mapping) {
+            let used = mapping.addresses().filter(|address| all.is_used(*address));
+            slices.extend(
+                used.flat_map(slots_of)
+                    .step_by(SLOTS_PER_SLICE)
+                    .map(|first| (mapping.slots().start, first..first + SLOTS_PER_SLICE)),
+            );
+        }
+    }
+    let add = |engine: &Engine, made: &mut Sessions, (mapping, slots): (usize, Range<usize>)| {
+        let Some(det) = engine.get::<Det44>() else { return };
+        let Some(all) = det.shared.slots() else { return };
+        *made.entry(mapping).or_default() += all.live(slots, &det.shared.timeouts, seconds(engine));
+    };
+    let end = move |engine: &Engine, made: Sessions| answer(engine, &made);
+    in_slices(engine, slices, Sessions::new(), add, end)
+}
+
+fn summary(engine: &Engine, sessions: &Sessions) -> Output {
+    let mappings = engine.get::<Det44>().map_or(&[][..], |det| &det.mappings);
+    let max: usize = mappings.iter().map(|of| of.mapping.sessions_max()).sum();
+    Output::none()
+        .field("Mappings", mappings.len() as u64)
+        .field("Sessions", sessions.values().sum::<u64>())
+        .field("Sessions at most", max as u64)
+}
+
+fn mappings(engine: &Engine, sessions: &Sessions) -> Output {
     let mut table = Table::new([
         Column::left("Inside"),
         Column::left("Outside"),
         Column::right("Sharing ratio").key("sharing_ratio"),
         Column::right("Ports per host").key("ports_per_host"),
+        Column::right("Sessions"),
         Column::right("Sessions at most").key("sessions_max"),
         Column::right("Bytes at most").key("bytes_max"),
     ]);
     for of in engine.get::<Det44>().into_iter().flat_map(|det| &det.mappings) {
-        let (mapping, slots) = (&of.mapping, of.mapping.slots().len());
-        let hosts = mapping.outside_addresses() * mapping.sharing_ratio() as usize;
+        let (mapping, slots) = (&of.mapping, of.mapping.slots());
         table
             .row()
             .cell(of.inside.to_string())
             .cell(of.outside.to_string())
             .cell(mapping.sharing_ratio())
             .cell(mapping.ports_per_host())
-            .cell((hosts * mapping.ports_per_host() as usize) as u64)
-            .cell((slots * SLOT_BYTES) as u64);
+            .cell(sessions.get(&slots.start).copied().unwrap_or(0))
+            .cell(mapping.sessions_max() as u64)
+            .cell((slots.len() * SLOT_BYTES) as u64);
     }
     Output::none().table("mappings", table)
 }

@@ -10,7 +10,7 @@
 //! Nobody walks over the slots: a session is over when its second is too long ago.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use quiver_tables::memory::{HUGE_PAGE_BYTES, MemoryError, Pages, Reserved, prefetch};
 use quiver_translation::tcp::{Direction, Tcp};
@@ -132,7 +132,11 @@ impl Life {
 }
 
 /// All slots.
-pub(crate) struct Slots(Reserved<[AtomicU64; 2]>);
+pub(crate) struct Slots {
+    slots: Reserved<[AtomicU64; 2]>,
+    /// Has an outside address had a session? By its number.
+    used: Box<[AtomicBool]>,
+}
 
 /// What was found for a packet from inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,13 +152,15 @@ pub(crate) enum Found {
 impl Slots {
     /// Room for `count` slots; memory is taken as they are used.
     pub fn new(count: usize) -> Result<Slots, MemoryError> {
-        Ok(Slots(Reserved::new("sessions of DET44", count, Pages::Huge)?))
+        let slots = Reserved::new("sessions of DET44", count, Pages::Huge)?;
+        let addresses = count.div_ceil(SLOTS_PER_ADDRESS);
+        Ok(Slots { slots, used: (0..addresses).map(|_| AtomicBool::new(false)).collect() })
     }
 
     /// Ends and life of a slot.
     #[inline(always)]
     pub fn get(&self, place: usize) -> (Ends, Life) {
-        let [ends, life] = self.0.get(place);
+        let [ends, life] = self.slots.get(place);
         let life = Life(life.load(Ordering::Acquire));
         (Ends::of(ends.load(Ordering::Relaxed)), life)
     }
@@ -162,7 +168,7 @@ impl Slots {
     /// Ask for the memory of a slot.
     #[inline(always)]
     pub fn prefetch(&self, place: usize) {
-        prefetch(self.0.get(place));
+        prefetch(self.slots.get(place));
     }
 
     /// Look a session up from the place `first` on.
@@ -199,7 +205,7 @@ impl Slots {
         tcp: Tcp,
         (timeouts, now_s): (&Timeouts, u32),
     ) -> bool {
-        let [words, life] = self.0.get(place);
+        let [words, life] = self.slots.get(place);
         let before = life.load(Ordering::Acquire);
         if Life(before).lives(timeouts, now_s) {
             return false;
@@ -209,7 +215,22 @@ impl Slots {
             return false;
         }
         words.store(ends.word(), Ordering::Release);
+        if let Some(used) = self.used.get(place / SLOTS_PER_ADDRESS)
+            && !used.load(Ordering::Relaxed)
+        {
+            used.store(true, Ordering::Relaxed);
+        }
         true
+    }
+
+    /// Has the outside address with this number had a session?
+    pub fn is_used(&self, address: usize) -> bool {
+        self.used.get(address).is_some_and(|used| used.load(Ordering::Relaxed))
+    }
+
+    /// How many of these slots have a session that is not over.
+    pub fn live(&self, slots: Range<usize>, timeouts: &Timeouts, now_s: u32) -> u64 {
+        slots.map(|place| u64::from(self.get(place).1.lives(timeouts, now_s))).sum()
     }
 
     /// A packet of a session came: its second, and its state where the packet is of TCP.
@@ -232,7 +253,7 @@ impl Slots {
         let new = Life::new(seen_s, life.protocol(), tcp);
         if new != life {
             // Where another worker was quicker, the next packet says it again.
-            let word = &self.0.get(place)[1];
+            let word = &self.slots.get(place)[1];
             let _ = word.compare_exchange(life.0, new.0, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
@@ -240,16 +261,21 @@ impl Slots {
     /// End the session of a slot.
     pub fn end(&self, place: usize) {
         // The place stays one that somebody has had.
-        self.0.get(place)[1].fetch_or(ENDED, Ordering::AcqRel);
+        self.slots.get(place)[1].fetch_or(ENDED, Ordering::AcqRel);
     }
 
     /// Forget the sessions of these slots, and give the memory of whole pages back.
     pub fn clear(&self, slots: Range<usize>) {
-        self.0.release(slots.clone());
+        for address in slots.start / SLOTS_PER_ADDRESS..slots.end.div_ceil(SLOTS_PER_ADDRESS) {
+            if let Some(used) = self.used.get(address) {
+                used.store(false, Ordering::Relaxed);
+            }
+        }
+        self.slots.release(slots.clone());
         let first = slots.start.next_multiple_of(SLOTS_PER_PAGE).min(slots.end);
         let last = (slots.end / SLOTS_PER_PAGE * SLOTS_PER_PAGE).max(first);
         for place in (slots.start..first).chain(last..slots.end) {
-            let words = self.0.get(place);
+            let words = self.slots.get(place);
             if words[1].load(Ordering::Relaxed) != 0 {
                 words.iter().for_each(|word| word.store(0, Ordering::Release));
             }

@@ -109,6 +109,34 @@ fn a_host_gets_all_of_its_ports_and_no_other() {
     assert_eq!(reverse["inside"], "10.0.0.2");
 }
 
+/// The sessions of `show det44 summary`, of the only mapping, and of how many.
+fn counted(router: &mut Router) -> (u64, u64, u64) {
+    let summary = router.json("show det44 summary");
+    let mappings = router.json("show det44 mappings");
+    let number = |value: &serde_json::Value| value.as_u64().expect("a number");
+    assert_eq!(mappings.as_array().map(Vec::len), Some(1));
+    assert_eq!(summary["sessions_at_most"], mappings[0]["sessions_max"]);
+    let max = number(&summary["sessions_at_most"]);
+    (number(&summary["sessions"]), number(&mappings[0]["sessions"]), max)
+}
+
+#[test]
+fn sessions_in_use_are_counted() {
+    let mut router = router();
+    let max = 64 * 1_024 * u64::from(PORTS);
+    assert_eq!(counted(&mut router), (0, 0, max));
+    for source in 0..3 {
+        from_inside(&mut router, HOST, UDP, &udp(source, 53)).expect("sent");
+    }
+    from_inside(&mut router, HOST, TCP, &tcp(7, 80, SYN)).expect("sent");
+    assert_eq!(counted(&mut router), (4, 4, max));
+    router.advance(Duration::from_secs(241));
+    assert_eq!(counted(&mut router), (3, 3, max), "the half-open connection is over");
+    router.cli("det44 add in 10.0.0.0/16 out 192.0.2.0/26 del");
+    router.cli("det44 add in 10.0.0.0/16 out 192.0.2.0/26");
+    assert_eq!(counted(&mut router), (0, 0, max));
+}
+
 #[test]
 fn sessions_last_as_long_as_packets_come() {
     let mut router = router();
