@@ -1,5 +1,12 @@
 //! When transactions come due: at a rate that may ramp up, change and rest, as many as asked for.
 
+/// How much longer than its time a schedule may take for transactions that a delay held up: a part
+/// of its time, at least and at most so long.
+const OVERTIME_PART: u64 = 20;
+const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
+/// The same for limited traffic, whose sessions are all to be begun: as long again, at least.
+const OVERTIME_LIMITED_NS_MIN: u64 = 20_000_000_000;
+
 /// When transactions begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
@@ -56,6 +63,19 @@ impl Schedule {
         match self.intended() {
             Some(intended) if now_ns < self.end_ns => (self.total(now_ns) as u64 + 1).min(intended),
             intended => intended.unwrap_or(0),
+        }
+    }
+
+    /// How long after its end transactions may still begin that came due before and that a delay
+    /// held up. As fast as they fit, none waits to begin: nothing is due after the end.
+    pub fn overtime_ns(&self) -> u64 {
+        let duration_ns = self.end_ns.saturating_sub(self.start_ns);
+        if self.rate_cps.is_infinite() {
+            0
+        } else if self.limit < u64::MAX {
+            duration_ns.max(OVERTIME_LIMITED_NS_MIN)
+        } else {
+            (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end())
         }
     }
 
@@ -144,6 +164,17 @@ mod tests {
         let flat_out = first.with_rate(1_000 + second, f64::INFINITY, 1000);
         assert_eq!((flat_out.due(1_000 + second), flat_out.intended()), (10_000, Some(10_000)));
         assert_eq!(flat_out.ended(1_000 + 2 * second, 4000).intended(), Some(4000));
+    }
+
+    #[test]
+    fn nothing_is_waited_for_that_comes_due_no_more() {
+        let flat_out = schedule(f64::INFINITY, 0, 5000);
+        assert_eq!((flat_out.due(flat_out.end_ns - 1), flat_out.due(flat_out.end_ns)), (5000, 0));
+        assert_eq!(flat_out.overtime_ns(), 0);
+        // What came due before the end is due behind it, too.
+        let limited = schedule(1000.0, 0, 5000);
+        assert_eq!((limited.due(limited.end_ns), limited.overtime_ns()), (5000, 20_000_000_000));
+        assert_eq!(schedule(1000.0, 0, u64::MAX).overtime_ns(), 500_000_000);
     }
 
     proptest! {

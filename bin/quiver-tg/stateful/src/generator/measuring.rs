@@ -22,12 +22,6 @@ const READY_POLL_NS: u64 = 2_000_000;
 const HOPS_NS_MAX: u64 = 5_000_000_000;
 /// From the order to the first transaction.
 const START_DELAY_NS: u64 = 300_000;
-/// How much longer than requested it may begin transactions that a delay held up: a part of the
-/// duration, at least and at most so long.
-const OVERTIME_PART: u64 = 20;
-const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
-/// The same for limited traffic, whose sessions are all to be begun: as long again, at least.
-const OVERTIME_LIMITED_NS_MIN: u64 = 20_000_000_000;
 /// How much longer than a transaction may take is waited for the last of them.
 const ENDING_EXTRA_NS: u64 = 1_000_000_000;
 
@@ -246,8 +240,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
                 let all = schedule.intended().unwrap_or(u64::MAX);
                 let has_begun_all =
                     has_clients && !running.is_paused && running.shared.live.begun.get() >= all;
-                let until_ns =
-                    schedule.end_ns.saturating_add(self.overtime_ns(&schedule, has_clients));
+                // Servers alone begin nothing.
+                let overtime_ns = if has_clients { schedule.overtime_ns() } else { 0 };
+                let until_ns = schedule.end_ns.saturating_add(overtime_ns);
                 if has_begun_all || now_ns >= until_ns {
                     self.end_beginning(running)?;
                 }
@@ -262,16 +257,6 @@ impl<S: Surroundings> StatefulGenerator<S> {
             }
             Phase::Draining { until_ns } if now_ns < until_ns => Ok(Turn::Until(until_ns)),
             Phase::Draining { .. } => Ok(Turn::Done(Box::new(self.finish(running)?))),
-        }
-    }
-
-    /// How much longer than the schedule says it may begin what a delay held up.
-    fn overtime_ns(&self, schedule: &Schedule, has_clients: bool) -> u64 {
-        let duration_ns = schedule.end_ns - schedule.start_ns;
-        match self.stateful.limit {
-            _ if !has_clients => 0,
-            Some(_) => duration_ns.max(OVERTIME_LIMITED_NS_MIN),
-            None => (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end()),
         }
     }
 
