@@ -59,7 +59,6 @@ impl<T: ToCustomers> Kernel<T> {
 
 impl<T: ToCustomers> Stage for Kernel<T> {
     const NAME: &'static str = T::NAME;
-    const LOOKS_BEHIND: bool = true;
     type Reason = MapDrop;
     /// The modes that the interface takes packets of.
     type InterfaceState = u8;

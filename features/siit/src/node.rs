@@ -255,7 +255,6 @@ struct To6(Translate);
 
 impl Stage for To6 {
     const NAME: &'static str = TO6;
-    const LOOKS_BEHIND: bool = true;
     type Reason = SiitDrop;
     type InterfaceState = ();
 
