@@ -90,6 +90,11 @@ fn hairpin(
     rules: &Rules,
     flow: &Flow,
 ) -> Result<Option<(End, u32, Option<Mapping>)>, Refused> {
+    if let Some(Expectation { target: Target::Both { to, table, .. }, .. }) =
+        owner.algs.expected.find(flow)
+    {
+        return Ok(Some((to, table, None)));
+    }
     if !rules.external.contains_key(&flow.destination.address) {
         return Ok(None);
     }
@@ -115,10 +120,16 @@ fn hairpin(
 }
 
 /// The external end of a connection from inside that a helper expects: at the address that the
-/// remote host knows the server by.
+/// remote host knows the server by, or the client where both ends are translated.
 fn announced_end(owner: &mut Owner, wanted: &Wanted<'_>) -> Option<End> {
-    let Target::From(address) = owner.algs.expected.find(&wanted.flow)?.target else { return None };
-    wanted.rules.external.contains_key(&address).then_some(())?;
+    let rules = wanted.rules;
+    let (address, is_twice) = match owner.algs.expected.find(&wanted.flow)?.target {
+        Target::Local(..) => return None,
+        Target::From(address) => (address, false),
+        Target::Both { from, .. } => (from, rules.is_of_twice(from)),
+    };
+    // It may have been removed meanwhile.
+    (is_twice || rules.external.contains_key(&address)).then_some(())?;
     let port = owner.port(wanted, address, ALL_PORTS, PORTS_PER_LOOK_UP)?;
     Some(End { address, port })
 }
@@ -135,8 +146,12 @@ pub(crate) fn from_inside(
     let (remote, table, to) =
         hairpin.map_or((flow.destination, table, None), |(end, table, to)| (end, table, to));
     let mut flags = if hairpin.is_some() { Flags::HAIRPIN } else { Flags::default() };
-    if to.is_none() && hairpin.is_some() && owner.algs.expected.find(&flow).is_some() {
-        flags = flags.with(Flags::EXPECTED);
+    if to.is_none()
+        && hairpin.is_some()
+        && let Some(expected) = owner.algs.expected.find(&flow)
+    {
+        let is_both = matches!(expected.target, Target::Both { .. });
+        flags = if is_both { expected.flags } else { flags }.with(Flags::EXPECTED);
     }
     let wanted = Wanted { rules, flow, remote, table, now_s: at.now_s };
     let host = (flow.table, flow.source.address);
@@ -228,10 +243,17 @@ fn to_announced(
     flow: Flow,
     (expected, at): (Expectation, Moment),
 ) -> Result<Plan, Refused> {
-    let Target::Local(source, table) = expected.target else {
-        return Err(Nat44Drop::NoTranslation.into());
+    let (source, table, from) = match expected.target {
+        Target::Local(source, table) => (source, table, None),
+        Target::Both { to, table, from } => (to, table, Some(from)),
+        Target::From(_) => return Err(Nat44Drop::NoTranslation.into()),
     };
-    let inside = Flow { source, destination: flow.source, protocol: flow.protocol, table };
+    let mut inside = Flow { source, destination: flow.source, protocol: flow.protocol, table };
+    if let Some(from) = from {
+        let key_of = |end| Flow { destination: end, ..inside }.key();
+        let end = owner.twice_end(rules, from, flow.source, key_of);
+        inside.destination = end.map_err(Refused::silent)?;
+    }
     let to = (owner.bindings.as_deref_mut(), &mut owner.log);
     let admitted = admit(to, rules, (table, source.address), at).map_err(Refused::silent)?;
     let flags = admitted.with(expected.flags).with(Flags::EXPECTED);

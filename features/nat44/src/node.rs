@@ -310,6 +310,12 @@ impl Translator {
     ) -> Option<SlowRequest> {
         let destination = destination(packet)?;
         let rules = self.shared.rules(context.pass());
+        if rules.is_of_twice(destination) {
+            let (_, flow) = classify_with(packet, state.table, state.has_calls);
+            if self.is_expected(&flow) {
+                return Some(SlowRequest::Inside);
+            }
+        }
         let is_for_outside =
             is_unicast(destination.into()) && self.is_for_outside(rules, state, destination);
         if is_for_outside && !rules.identity_local.is_empty() {
@@ -331,7 +337,7 @@ impl Translator {
             })
     }
 
-    /// Does a helper expect a packet from outside?
+    /// Does a helper expect a packet?
     fn is_expected(&self, flow: &Flow) -> bool {
         self.shared.expected().is_some_and(|readers| readers.expected(flow).is_some())
     }

@@ -180,6 +180,11 @@ fn mapping_key(end: End, protocol: IpProtocol) -> MappingKey {
 }
 
 impl Rules {
+    /// Has a remote host this address inside (twice-NAT)?
+    pub fn is_of_twice(&self, address: u32) -> bool {
+        self.twice_pool.contains(&address)
+    }
+
     /// The static mapping of an external end.
     pub fn mapping_to(&self, external: End, protocol: IpProtocol) -> Option<&Mapping> {
         let exact = self.by_external.get(&mapping_key(external, protocol));

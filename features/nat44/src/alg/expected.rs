@@ -6,7 +6,7 @@
 //! | 0, 1 | its packets as they come, with port 0 for any source port |
 //! | 2, 3 | the own end, and the peer's address |
 //! | 4 | second at whose end it is forgotten (32 bits), flags of its session (16), what it is (8) |
-//! | 5 | external address, of one from the inside |
+//! | 5 | the address that its sender gets, of one from the inside and of twice-NAT |
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
@@ -47,6 +47,9 @@ pub(crate) enum Target {
     Local(End, u32),
     /// It comes from inside, and gets this external address.
     From(u32),
+    /// It goes to this end, in the table with this small number, and its sender gets this address
+    /// there (twice-NAT).
+    Both { to: End, table: u32, from: u32 },
 }
 
 /// An expected connection.
@@ -75,7 +78,9 @@ impl Expectation {
         let peer = End { address: self.peer, port: 0 };
         let protocol = self.protocol;
         match self.target {
-            Target::Local(end, table) => Flow { source: end, destination: peer, protocol, table },
+            Target::Local(end, table) | Target::Both { to: end, table, .. } => {
+                Flow { source: end, destination: peer, protocol, table }
+            }
             // Port 1 is no end of the other kind: such ports are not announced.
             Target::From(_) => Flow {
                 source: self.to,
@@ -89,7 +94,7 @@ impl Expectation {
     /// The host inside that has announced it, or whom it was announced to; and its table.
     fn host(&self) -> (u32, u32) {
         match self.target {
-            Target::Local(end, table) => (end.address, table),
+            Target::Local(end, table) | Target::Both { to: end, table, .. } => (end.address, table),
             Target::From(_) => (self.peer, self.table),
         }
     }
@@ -99,6 +104,7 @@ impl Expectation {
         let (kind, external) = match self.target {
             Target::Local(..) => (0, 0),
             Target::From(external) => (1, external),
+            Target::Both { from, .. } => (2, from),
         };
         let life = u64::from(until_s) | u64::from(self.flags.0) << 32 | kind << 48;
         [a, b, c, d, life, external.into(), 0, 0]
@@ -108,9 +114,11 @@ impl Expectation {
         let coming = session.flow(Direction::InToOut);
         let announced = session.flow(Direction::OutToIn);
         let life = session.0[LIFE].load(Ordering::Relaxed);
+        let external = session.0[EXTERNAL].load(Ordering::Relaxed) as u32;
         let target = match life >> 48 & 0xff {
             0 => Target::Local(announced.source, announced.table),
-            _ => Target::From(session.0[EXTERNAL].load(Ordering::Relaxed) as u32),
+            1 => Target::From(external),
+            _ => Target::Both { to: announced.source, table: announced.table, from: external },
         };
         Expectation {
             peer: coming.source.address,
@@ -292,7 +300,8 @@ mod tests {
     #[test]
     fn the_words_of_an_expectation_say_what_it_is() {
         let end = |address, port| End { address, port };
-        for target in [Target::Local(end(3, 4_000), 5), Target::From(9)] {
+        let both = Target::Both { to: end(3, 4_000), table: 5, from: 9 };
+        for target in [Target::Local(end(3, 4_000), 5), Target::From(9), both] {
             let expectation = Expectation {
                 peer: 7,
                 table: 2,

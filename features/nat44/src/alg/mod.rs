@@ -211,23 +211,27 @@ impl Helped<'_> {
         self.own().source.address != self.back().destination.address
     }
 
+    /// What sessions have of one in which both ends are translated by twice-NAT: their ends are
+    /// those of the control connection, and of no binding.
+    fn flags_of_twice(&self) -> Option<Flags> {
+        let flags = self.session.flags();
+        let hairpin = Flags(flags.0 & Flags::HAIRPIN.0);
+        flags.has(Flags::TWICE).then_some(Flags::TWICE.with(hairpin))
+    }
+
     fn count(&self, helper: Helper, what: Count) {
         self.shared.count(helper, what);
     }
 }
 
 impl Owner {
-    /// The helper of a session that a packet of `flow` makes, while it has a place. Where the
-    /// remote end is translated, too, there is none.
+    /// The helper of a session that a packet of `flow` makes, while it has a place.
     pub fn helper_of(&self, shared: &Shared, plan: &Plan, flow: &Flow) -> Option<Helper> {
         let server = match plan.inside.source == flow.source {
             true => plan.outside.source,
             false => plan.inside.source,
         };
         let helper = shared.helper(flow.protocol, [flow.destination.port, server.port])?;
-        if plan.flags.has(Flags::TWICE) {
-            return None;
-        }
         let has_place = self.algs.has_place(helper);
         if !has_place {
             shared.count(helper, Count::Failed);
@@ -276,7 +280,11 @@ impl Owner {
             target: Target::From(own.destination.address),
             flags: Flags::default(),
         };
-        if helped.is_translated() {
+        let twice = helped.flags_of_twice();
+        if twice.is_some() {
+            let from = own.destination.address;
+            new.target = Target::Both { to: end, table: own.table, from };
+        } else if helped.is_translated() {
             new.target = Target::Local(end, own.table);
         }
         let now_s = helped.at.now_s;
@@ -285,6 +293,7 @@ impl Owner {
             if helped.is_translated() {
                 (new.to, new.flags) = self.external_of(helped, helper, end)?;
             }
+            new.flags = twice.unwrap_or(new.flags);
             let Owner { algs, bindings, .. } = self;
             let provider = &helped.rules.provider;
             algs.expected.add(&new, bindings.as_deref(), provider, now_s).then_some(new)

@@ -199,7 +199,7 @@ impl Owner {
     }
 
     fn make_call(&mut self, helped: Helped<'_>, (inside, outside): (Flow, Flow)) -> bool {
-        let mut flags = Flags::CALL;
+        let mut flags = Flags::CALL.with(helped.flags_of_twice().unwrap_or_default());
         if helped.session.flags().has(Flags::COUNTED) {
             let host = (inside.table, inside.source.address);
             let to = (self.bindings.as_deref_mut(), &mut self.log);
