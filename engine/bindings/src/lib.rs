@@ -5,6 +5,7 @@
 mod bindings;
 pub mod control;
 mod flags;
+mod owner;
 mod ports;
 mod timeouts;
 
@@ -12,6 +13,7 @@ pub use bindings::{
     Binding, Bindings, Key, Limit, Readers, Writer, inside_key, outside_key, subscriber,
 };
 pub use flags::Flags;
+pub use owner::{External, NoSession};
 pub use ports::{OutOfPorts, PoolAddress, Ports, Random, Wanted};
 pub use timeouts::{Class, TIMEOUT_WORDS, TIMEOUTS_S, Timeouts};
 

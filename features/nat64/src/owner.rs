@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use quiver_bindings::{
-    Bindings, Filtering, Flags, OutOfPorts, Ports as ExternalPorts, Wanted, inside_key, subscriber,
+    Bindings, External, Filtering, Flags, NoSession, Ports as ExternalPorts, Wanted, subscriber,
 };
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
@@ -14,7 +14,7 @@ use quiver_nat_log::{Event, Log};
 use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Flow;
-use quiver_translation::tcp::{Direction, flag};
+use quiver_translation::tcp::Direction;
 use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::read::{Kind, Read4, Read6};
@@ -55,7 +55,7 @@ impl Owner {
         ends: impl Fn(Session<'_>) -> bool,
     ) -> usize {
         let Owner { writer, bindings, log, .. } = self;
-        writer.turn(places, |number, words| {
+        bindings.turn_sessions(writer, places, |bindings, number, words| {
             let session = Session(words);
             let over = ends(session);
             if over {
@@ -64,69 +64,61 @@ impl Owner {
             } else {
                 log.visit(number, rules, session);
             }
-            !over
+            over
         })
     }
 
-    /// End the sessions for which `ends` holds among `places` from `first` on. The clock hand stays
-    /// where it is: it may turn before the next places are looked at.
-    fn end_from(
-        &mut self,
-        rules: &Rules,
-        (first, places): (u32, u32),
-        ends: impl Fn(Session<'_>) -> bool,
-    ) {
+    /// End the sessions for which `ends` holds among `places` from the first one on.
+    fn end_from(&mut self, rules: &Rules, places: (u32, u32), ends: impl Fn(Session<'_>) -> bool) {
         let Owner { writer, bindings, log, .. } = self;
-        for number in first..first.saturating_add(places) {
-            let session = Session(writer.objects().get(number));
-            if !writer.is_live(number) || !ends(session) {
-                continue;
+        bindings.end_sessions(writer, places, |bindings, number, words| {
+            let session = Session(words);
+            let over = ends(session);
+            if over {
+                log.session(Event::SessionDelete64, number, rules, session);
+                release(bindings, session, log);
             }
-            log.session(Event::SessionDelete64, number, rules, session);
-            release(bindings, session, log);
-            writer.remove(number);
-        }
-        writer.collect();
-        bindings.writer.collect();
+            over
+        });
+    }
+
+    /// Use again what no worker sees any more.
+    pub fn collect(&mut self) {
+        self.bindings.collect(&mut self.writer);
     }
 
     /// Make a session of a binding; `words` are its words.
     pub fn make(
         &mut self,
         rules: &Rules,
-        mut new: NewSession,
+        new: NewSession,
         words: impl FnOnce(&NewSession) -> [u64; WORDS],
     ) -> Result<u32, Nat64Drop> {
-        let begun = self.bindings.begin(new.binding, new.inside.remote.into(), rules.limit);
-        new.flags = new.flags.with(begun.map_err(|error| self.note_refusal(error))?);
-        let made = self.writer.insert(words(&new));
-        let number = made.map_err(|error| {
-            let Owner { bindings, log, .. } = self;
-            bindings.end(new.binding, new.inside.remote.into(), new.flags, |binding| {
-                log.binding(Event::MappingDelete64, binding);
-            });
-            refused(error)
-        })?;
+        let Owner { writer, bindings, log, .. } = self;
+        let to = (new.binding, new.inside.remote.into());
+        let words = |flags| words(&NewSession { flags: new.flags.with(flags), ..new });
+        let made = bindings.make_session(writer, to, rules.limit, words, |binding| {
+            log.binding(Event::MappingDelete64, binding);
+        });
+        let number = made.map_err(|why| self.note_refusal(why, new.inside.protocol))?;
         let session = Session(self.writer.objects().get(number));
         self.log.session(Event::SessionCreate64, number, rules, session);
         Ok(number)
     }
 
-    /// All bindings are in use, or another reason.
-    fn note_refusal(&mut self, error: SessionError) -> Nat64Drop {
-        if let SessionError::Full { sessions_max } = error {
-            self.log.quota(Event::MappingQuota, sessions_max as u32);
+    /// All bindings are in use, or no port is left, which is logged when it is found out; or another
+    /// reason. The only address is named; of several, none is.
+    fn note_refusal(&mut self, why: NoSession, protocol: IpProtocol) -> Nat64Drop {
+        match &why {
+            NoSession::Ports(out) if out.is_new => {
+                self.log.exhausted(out.only.unwrap_or(0) as u32, protocol.0);
+            }
+            NoSession::Binding(SessionError::Full { sessions_max }) => {
+                self.log.quota(Event::MappingQuota, *sessions_max as u32);
+            }
+            _ => {}
         }
-        refused(error)
-    }
-
-    /// No port is left, which is logged when it is found out. The only address is named; of
-    /// several, none is.
-    fn note_exhausted(&mut self, out: OutOfPorts, protocol: IpProtocol) -> Nat64Drop {
-        if out.is_new {
-            self.log.exhausted(out.only.unwrap_or(0) as u32, protocol.0);
-        }
-        Nat64Drop::OutOfPorts
+        why.into()
     }
 
     /// Is there a session left? That there is none is logged.
@@ -141,53 +133,28 @@ impl Owner {
 
     /// May a host's subscriber have one more session?
     fn check_limit(&mut self, rules: &Rules, host: u128, table: u32) -> Result<(), Nat64Drop> {
-        match rules.limit {
-            Some(limit) if self.bindings.used(limit, host, table) >= limit.sessions => {
-                let subscriber = subscriber(host, limit.prefix_length);
-                self.log.quota64((table, subscriber), limit.sessions);
-                Err(Nat64Drop::SubscriberLimit)
-            }
-            _ => Ok(()),
-        }
+        let Some(limit) =
+            rules.limit.filter(|_| self.bindings.is_at_limit(rules.limit, host, table))
+        else {
+            return Ok(());
+        };
+        let subscriber = subscriber(host, limit.prefix_length);
+        self.log.quota64((table, subscriber), limit.sessions);
+        Err(Nat64Drop::SubscriberLimit)
     }
 
     /// The binding of a host's end, made when there is none; its number.
     fn bind(&mut self, rules: &Rules, inside: &Inside, now_s: u32) -> Result<u32, Nat64Drop> {
         let Inside { host, ports, protocol, table, .. } = *inside;
-        let key = inside_key(host, ports.source, protocol, table);
-        if let Some(number) = self.bindings.read.number(&key) {
-            return Ok(number);
-        }
-        let outside_table = rules.outside_table;
-        let port = ports.source;
+        let (port, outside_table) = (ports.source, rules.outside_table);
         let wanted = Wanted { host, port, protocol, table, outside_table, now_s };
-        let end = self.ports.external_end(&self.bindings.read, &rules.pool, wanted, true);
-        let external = narrow(end.map_err(|out| self.note_exhausted(out, protocol))?);
-        let outside = outside_key(external, protocol, rules.outside_table);
-        let bound = self.bindings.bind(key, outside, false);
-        let number = bound.map_err(|error| self.note_refusal(error))?;
-        self.log.binding(Event::MappingCreate64, self.bindings.read.get(number));
-        Ok(number)
-    }
-}
-
-fn refused(error: SessionError) -> Nat64Drop {
-    match error {
-        SessionError::Full { .. } | SessionError::Waiting => Nat64Drop::SessionsExceeded,
-        SessionError::Collides { .. } => Nat64Drop::NoTranslation,
-        SessionError::Table(_) => Nat64Drop::Crowded,
-    }
-}
-
-/// The TCP flags of a packet that opens something.
-fn check_opens(protocol: IpProtocol, kind: Kind) -> Result<u8, Nat64Drop> {
-    match kind {
-        Kind::Data { tcp_flags } if protocol == IpProtocol::TCP => {
-            let opens = flag::SYN | flag::ACK | flag::RST | flag::FIN;
-            (tcp_flags & opens == flag::SYN).then_some(tcp_flags).ok_or(Nat64Drop::NonSyn)
+        let external = External::Pool { pool: &rules.pool, has_ports: true };
+        let bound = self.bindings.bind_host(&mut self.ports, wanted, external);
+        let (number, is_new) = bound.map_err(|why| self.note_refusal(why, protocol))?;
+        if is_new {
+            self.log.binding(Event::MappingCreate64, self.bindings.read.get(number));
         }
-        Kind::Data { .. } | Kind::Query => Ok(0),
-        _ => Err(Nat64Drop::NoTranslation),
+        Ok(number)
     }
 }
 
@@ -264,7 +231,7 @@ impl SlowPath {
         if let Some((number, _)) = owner.writer.get(&inside.key()) {
             return Ok(number);
         }
-        let flags = check_opens(inside.protocol, kind)?;
+        let flags = kind.opens(inside.protocol)?;
         owner.log.set_now(cx.now_ns);
         owner.check_sessions()?;
         owner.check_limit(rules, inside.host, inside.table)?;
@@ -329,7 +296,7 @@ impl SlowPath {
         let binding = owner.bindings.read.number(&key).ok_or(Nat64Drop::NoTranslation)?;
         let found = owner.bindings.read.get(binding);
         let (remote, table, (host, port)) = (flow.source, found.table(), found.host());
-        let flags = check_opens(flow.protocol, kind)?;
+        let flags = kind.opens(flow.protocol)?;
         if rules.filtering == Filtering::AddressDependent
             && !found.is_static()
             && !owner.bindings.is_permitted(binding, remote.address.into())
@@ -441,8 +408,7 @@ impl Node for SlowPath {
         }
         let owner = self.owner.as_mut()?;
         let shared = &self.translator.shared;
-        owner.writer.collect();
-        owner.bindings.writer.collect();
+        owner.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
         let places = places_of_turn(owner.writer.places());
         owner.log.set_now(cx.now_ns);
@@ -457,8 +423,7 @@ impl Node for SlowPath {
             shared.note(&owner.writer, &owner.bindings);
         }
         // An empty table is not turned again: the places of its last sessions are free from now.
-        owner.writer.collect();
-        owner.bindings.writer.collect();
+        owner.collect();
         (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)
     }
 }

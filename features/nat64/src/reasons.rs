@@ -1,6 +1,9 @@
 //! Why packets die, and what is counted.
 
+use quiver_bindings::NoSession;
+use quiver_tables::sessions::SessionError;
 use quiver_translation::versions::Refused;
+use quiver_translation::versions::read::OpensNothing;
 
 quiver_core::reasons! {
     /// What becomes of packets that NAT64 translates.
@@ -76,6 +79,28 @@ impl From<Refused> for Nat64Drop {
             Refused::NoChecksum => Nat64Drop::NoChecksum,
             Refused::SourceRoute(_) => Nat64Drop::SourceRoute,
             Refused::NoHeadroom => Nat64Drop::NoHeadroom,
+        }
+    }
+}
+
+impl From<OpensNothing> for Nat64Drop {
+    fn from(why: OpensNothing) -> Nat64Drop {
+        match why {
+            OpensNothing::NoSyn => Nat64Drop::NonSyn,
+            OpensNothing::NoQuery => Nat64Drop::NoTranslation,
+        }
+    }
+}
+
+impl From<NoSession> for Nat64Drop {
+    fn from(why: NoSession) -> Nat64Drop {
+        match why {
+            NoSession::Ports(_) => Nat64Drop::OutOfPorts,
+            NoSession::Binding(error) | NoSession::Session(error) => match error {
+                SessionError::Full { .. } | SessionError::Waiting => Nat64Drop::SessionsExceeded,
+                SessionError::Collides { .. } => Nat64Drop::NoTranslation,
+                SessionError::Table(_) => Nat64Drop::Crowded,
+            },
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What the worker has that makes and ends sessions and bindings.
 
-use quiver_bindings::{Bindings, End, Filtering, Flags, Ports, Wanted, inside_key, outside_key};
+use quiver_bindings::{
+    Bindings, End, External, Filtering, Flags, NoSession, Ports, Wanted, inside_key, outside_key,
+};
 use quiver_core::WorkerId;
-use quiver_tables::sessions::SessionError;
 use quiver_translation::ip6::flow::{Flow, Side, has_ports};
-use quiver_translation::tcp::{Direction, flag};
+use quiver_translation::tcp::Direction;
 use quiver_translation::versions::read::Kind;
 use quiver_wire::IpProtocol;
 
@@ -39,33 +40,22 @@ impl Owner {
     /// End the sessions for which `ends` holds among the next `places`; how many ended.
     pub fn end_where(&mut self, places: usize, ends: impl Fn(Session<'_>) -> bool) -> usize {
         let Owner { writer, bindings, .. } = self;
-        writer.turn(places, |_, words| {
-            let session = Session(words);
-            let over = ends(session);
-            if over {
-                release(bindings, session);
-            }
-            !over
+        bindings.turn_sessions(writer, places, |bindings, _, words| {
+            end_if(ends(Session(words)), bindings, Session(words))
         })
     }
 
-    /// End the sessions for which `ends` holds among `places` from `first` on. The clock hand stays
-    /// where it is: it may turn before the next places are looked at.
-    pub fn end_from(&mut self, (first, places): (u32, u32), ends: impl Fn(Session<'_>) -> bool) {
-        for number in first..first.saturating_add(places) {
-            let session = Session(self.writer.objects().get(number));
-            if self.writer.is_live(number) && ends(session) {
-                release(&mut self.bindings, session);
-                self.writer.remove(number);
-            }
-        }
-        self.collect();
+    /// End the sessions for which `ends` holds among `places` from the first one on.
+    pub fn end_from(&mut self, places: (u32, u32), ends: impl Fn(Session<'_>) -> bool) {
+        let Owner { writer, bindings, .. } = self;
+        bindings.end_sessions(writer, places, |bindings, _, words| {
+            end_if(ends(Session(words)), bindings, Session(words))
+        });
     }
 
     /// Use again what no worker sees any more.
     pub fn collect(&mut self) {
-        self.writer.collect();
-        self.bindings.writer.collect();
+        self.bindings.collect(&mut self.writer);
     }
 
     /// The session of a packet from inside, made when there is none; its number, and is it new?
@@ -78,7 +68,7 @@ impl Owner {
         if let Some((number, _)) = self.writer.get(&flow.key(Side::Inside)) {
             return Ok((number, false));
         }
-        let flags = check_opens(flow.protocol, kind)?;
+        let flags = kind.opens(flow.protocol)?;
         self.check_limits(rules, flow.source.address, flow.table)?;
         let binding = self.bind(rules, &flow, now_s)?;
         let is_hairpin = rules.external.contains_key(&flow.destination.address);
@@ -105,7 +95,7 @@ impl Owner {
         if let Some((number, _)) = self.writer.get(&flow.key(Side::Outside)) {
             return Ok((number, false));
         }
-        let flags = check_opens(flow.protocol, kind)?;
+        let flags = kind.opens(flow.protocol)?;
         let Flow { source: remote, destination: external, protocol, .. } = flow;
         let binding = self.binding_from_outside(rules, &flow)?;
         let found = self.bindings.read.get(binding);
@@ -151,29 +141,21 @@ impl Owner {
         }
         let whole = rules.whole_hosts.get(&external.address).ok_or(Nat66Drop::NoTranslation)?;
         let inside = inside_key(whole.address, external.port, protocol, whole.table);
-        self.bindings.bind(inside, outside, false).map_err(refused)
+        let bound = self.bindings.bind(inside, outside, false).map_err(NoSession::Binding)?;
+        Ok(bound)
     }
 
     /// The binding of the host's end that a packet from inside comes from, made when there is none.
     fn bind(&mut self, rules: &Rules, flow: &Flow, now_s: u32) -> Result<u32, Nat66Drop> {
         let Flow { source: End { address: host, port }, protocol, table, .. } = *flow;
-        let key = inside_key(host, port, protocol, table);
-        if let Some(number) = self.bindings.read.number(&key) {
-            return Ok(number);
-        }
+        let outside_table = rules.outside_table;
+        let wanted = Wanted { host, port, protocol, table, outside_table, now_s };
         let external = match rules.whole.get(&WholeHost { table, address: host }) {
-            Some(address) => End { address: *address, port },
-            None => {
-                let outside_table = rules.outside_table;
-                let wanted = Wanted { host, port, protocol, table, outside_table, now_s };
-                let has_ports = has_ports(protocol);
-                let bindings = &self.bindings.read;
-                let end = self.ports.external_end(bindings, &rules.pool, wanted, has_ports);
-                end.map_err(|_| Nat66Drop::OutOfPorts)?
-            }
+            Some(address) => External::Own(End { address: *address, port }),
+            None => External::Pool { pool: &rules.pool, has_ports: has_ports(protocol) },
         };
-        let outside = outside_key(external, protocol, rules.outside_table);
-        self.bindings.bind(key, outside, false).map_err(refused)
+        let (number, _) = self.bindings.bind_host(&mut self.ports, wanted, external)?;
+        Ok(number)
     }
 
     /// Is there a session left, also for the subscriber of a host?
@@ -181,55 +163,30 @@ impl Owner {
         if self.writer.len() >= self.writer.sessions_max() {
             return Err(Nat66Drop::SessionsExceeded);
         }
-        match rules.limit {
-            Some(limit) if self.bindings.used(limit, host, table) >= limit.sessions => {
-                Err(Nat66Drop::SubscriberLimit)
-            }
-            _ => Ok(()),
+        match self.bindings.is_at_limit(rules.limit, host, table) {
+            true => Err(Nat66Drop::SubscriberLimit),
+            false => Ok(()),
         }
     }
 
     /// Make a session of a binding, which goes when there is none.
-    fn make(&mut self, rules: &Rules, mut new: NewSession) -> Result<u32, Nat66Drop> {
-        let (binding, remote) = (new.binding, new.inside.destination.address);
-        let begun = self.bindings.begin(binding, remote, rules.limit);
-        let made = begun.and_then(|flags| {
-            new.flags = new.flags.with(flags);
-            let made = self.writer.insert(new.words());
-            if made.is_err() {
-                self.bindings.end(binding, remote, new.flags, |_| ());
-            }
-            made
-        });
+    fn make(&mut self, rules: &Rules, new: NewSession) -> Result<u32, Nat66Drop> {
+        let Owner { writer, bindings, .. } = self;
+        let to = (new.binding, new.inside.destination.address);
+        let words = |flags| NewSession { flags: new.flags.with(flags), ..new }.words();
+        let made = bindings.make_session(writer, to, rules.limit, words, |_| ());
         if made.is_err() {
-            self.bindings.discard(binding, |_| ());
+            bindings.discard(new.binding, |_| ());
         }
-        made.map_err(refused)
+        Ok(made?)
     }
 }
 
-/// A session ends.
-fn release(bindings: &mut Bindings, session: Session<'_>) {
-    let remote = session.inside().destination.address;
-    bindings.end(session.binding(), remote, session.flags(), |_| ());
-}
-
-fn refused(error: SessionError) -> Nat66Drop {
-    match error {
-        SessionError::Full { .. } | SessionError::Waiting => Nat66Drop::SessionsExceeded,
-        SessionError::Collides { .. } => Nat66Drop::NoTranslation,
-        SessionError::Table(_) => Nat66Drop::Crowded,
+/// Release the bindings of a session if it ends.
+fn end_if(ends: bool, bindings: &mut Bindings, session: Session<'_>) -> bool {
+    if ends {
+        let remote = session.inside().destination.address;
+        bindings.end(session.binding(), remote, session.flags(), |_| ());
     }
-}
-
-/// The TCP flags of a packet that opens something. An echo reply opens nothing.
-fn check_opens(protocol: IpProtocol, kind: Kind) -> Result<u8, Nat66Drop> {
-    match kind {
-        Kind::Data { tcp_flags } if protocol == IpProtocol::TCP => {
-            let opens = flag::SYN | flag::ACK | flag::RST | flag::FIN;
-            (tcp_flags & opens == flag::SYN).then_some(tcp_flags).ok_or(Nat66Drop::NonSyn)
-        }
-        Kind::Data { .. } | Kind::Query => Ok(0),
-        _ => Err(Nat66Drop::NoTranslation),
-    }
+    ends
 }

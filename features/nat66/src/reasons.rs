@@ -1,6 +1,9 @@
 //! Why packets die, and what is counted.
 
+use quiver_bindings::NoSession;
+use quiver_tables::sessions::SessionError;
 use quiver_translation::versions::Refused;
+use quiver_translation::versions::read::OpensNothing;
 
 quiver_core::reasons! {
     /// What becomes of packets that NAPT66 translates.
@@ -63,6 +66,28 @@ impl From<Refused> for Nat66Drop {
             Refused::NoCounterpart | Refused::FragmentedIcmp => Nat66Drop::BadIcmpType,
             Refused::SourceRoute(_) => Nat66Drop::SourceRoute,
             Refused::Truncated | Refused::NoChecksum | Refused::NoHeadroom => Nat66Drop::Truncated,
+        }
+    }
+}
+
+impl From<OpensNothing> for Nat66Drop {
+    fn from(why: OpensNothing) -> Nat66Drop {
+        match why {
+            OpensNothing::NoSyn => Nat66Drop::NonSyn,
+            OpensNothing::NoQuery => Nat66Drop::NoTranslation,
+        }
+    }
+}
+
+impl From<NoSession> for Nat66Drop {
+    fn from(why: NoSession) -> Nat66Drop {
+        match why {
+            NoSession::Ports(_) => Nat66Drop::OutOfPorts,
+            NoSession::Binding(error) | NoSession::Session(error) => match error {
+                SessionError::Full { .. } | SessionError::Waiting => Nat66Drop::SessionsExceeded,
+                SessionError::Collides { .. } => Nat66Drop::NoTranslation,
+                SessionError::Table(_) => Nat66Drop::Crowded,
+            },
         }
     }
 }

@@ -12,6 +12,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 use super::Refused;
 use super::ends::Ports;
 use super::icmp::{self, Class};
+use crate::tcp::flag;
 
 /// Bytes of upper headers that must be there.
 const TCP_BYTES: usize = 20;
@@ -45,6 +46,33 @@ pub enum Kind {
     OtherIcmp,
     /// A fragment whose first one is not known.
     LostFragment,
+}
+
+/// Why a packet opens no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpensNothing {
+    /// It is of TCP, and no SYN.
+    NoSyn,
+    /// An echo reply, an error, or other ICMP.
+    NoQuery,
+}
+
+impl Kind {
+    /// The TCP flags of a packet that opens a session; 0 for other protocols. An echo reply opens
+    /// nothing.
+    ///
+    /// # Errors
+    /// It opens none.
+    pub fn opens(self, protocol: IpProtocol) -> Result<u8, OpensNothing> {
+        match self {
+            Kind::Data { tcp_flags } if protocol == IpProtocol::TCP => {
+                let opens = flag::SYN | flag::ACK | flag::RST | flag::FIN;
+                (tcp_flags & opens == flag::SYN).then_some(tcp_flags).ok_or(OpensNothing::NoSyn)
+            }
+            Kind::Data { .. } | Kind::Query => Ok(0),
+            _ => Err(OpensNothing::NoQuery),
+        }
+    }
 }
 
 /// An IPv6 packet.

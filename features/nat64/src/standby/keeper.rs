@@ -25,8 +25,7 @@ impl Keeper for SlowPath {
         let rules = self.translator.shared.rules(cx.pass);
         let peer = FromPeer { now_ns: cx.now_ns, mark };
         let Some(owner) = &mut self.owner else { return };
-        owner.writer.collect();
-        owner.bindings.writer.collect();
+        owner.collect();
         changes.iter().for_each(|change| owner.apply(rules, change, peer, outcome));
         self.note(cx);
     }
