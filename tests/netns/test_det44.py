@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -84,6 +85,37 @@ def test_a_port_that_a_server_saw_leads_back_to_its_host(nat: Network) -> None:
     ((address, port),) = seen
     assert first <= port < first + PORTS
     assert computed(nat, f"reverse {address} {port}")["inside"] == left.ip4
+
+
+def test_sessions_in_use_are_counted_for_operators_and_for_prometheus(nat: Network) -> None:
+    need("curl")
+    with ExitStack() as stack:
+        for _ in range(3):
+            client = stack.enter_context(nat.left.host.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            client.sendto(b"one", (nat.right.ip4, 7001))
+
+        def agree() -> bool:
+            listed = len(nat.router.json("show det44 sessions"))
+            return listed >= 3 and nat.router.json("show det44 summary")["sessions"] == listed
+
+        wait_until("as many are counted as are listed", agree)
+    (mapping,) = nat.router.json("show det44 mappings")
+    assert mapping["sessions_max"] == 16 * 16 * PORTS
+    namespace = nat.router.namespace
+    assert namespace is not None
+    nat.router.ctl("prom enable")
+    try:
+        labels = f'inside="{INSIDE}",outside="{OUTSIDE}"'
+
+        def is_scraped() -> bool:
+            text = namespace.run("curl", "-sS", "http://127.0.0.1:9482/metrics").stdout
+            found = re.findall(rf"^quiver_det44_sessions{{{re.escape(labels)}}} (\d+)$", text, re.MULTILINE)
+            assert f"quiver_det44_sessions_max{{{labels}}} {16 * 16 * PORTS}\n" in text
+            return [int(value) >= 3 for value in found] == [True]
+
+        wait_until("Prometheus reads the sessions", is_scraped)
+    finally:
+        nat.router.ctl("prom disable")
 
 
 def test_traceroute_sees_every_hop(nat: Network) -> None:

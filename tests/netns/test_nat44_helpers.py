@@ -19,6 +19,9 @@ from peers.processes import Process, need, run, wait_until
 
 #: The pool, and the external address of the server inside: both in the subnet outside.
 POOL, SERVICE = "10.2.0.10", "10.2.0.11"
+#: The address that remote hosts have inside (twice-NAT), and the external address of a server that
+#: sees them so.
+TWICE, TWICE_SERVICE = "10.3.0.1", "10.2.0.12"
 #: Second address of the host inside.
 SECOND = "10.1.0.3"
 #: Debian's Python, which has Debian's pyftpdlib.
@@ -119,6 +122,27 @@ def test_a_client_inside_gets_files_of_a_server_inside_by_its_outside_name(
     with ftp_server(nat.left.host, nat.left.ip4, tmp_path):
         for words in FORMS.values():
             fetch(nat.left.host, SERVICE, ["--interface", SECOND, *words], tmp_path)
+    nat.router.check_sound()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_server_behind_twice_nat_knows_its_client_by_one_address(
+    nat: Network, form: str, tmp_path: Path
+) -> None:
+    need("curl")
+    before = counted(nat, "ftp")
+    mapping = f"nat44 add static mapping tcp local {SECOND} 21 external {TWICE_SERVICE} 21"
+    nat.router.configure(f"""nat44 add address {TWICE} twice-nat
+        {mapping} twice-nat""")
+    try:
+        with ftp_server(nat.left.host, SECOND, tmp_path) as server:
+            # The server refuses data connections of another address than that of the client.
+            fetch(nat.right.host, TWICE_SERVICE, FORMS[form], tmp_path)
+            server.wait_for_text(f"{TWICE}:")
+    finally:
+        nat.router.ctl(f"{mapping} del")
+        nat.router.ctl(f"nat44 add address {TWICE} twice-nat del")
+    assert counted(nat, "ftp")["opened"] - before["opened"] == len(FILES)
     nat.router.check_sound()
 
 
