@@ -38,7 +38,7 @@ const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xfff0, 0, 0, 0, 0, 1);
 const B4_BITS: u32 = 128 - 56;
 /// Bytes of frames with IPv4, IPv6, and IPv4 in IPv6.
 const FRAME4: usize = 60;
-const FRAME6: usize = 74;
+pub const FRAME6: usize = 74;
 const ETHERNET: usize = 14;
 pub const FRAME_SOFTWIRE: usize = FRAME4 + Ip6Header::LEN;
 
@@ -198,7 +198,7 @@ impl Ends {
     }
 }
 
-fn flow4((from, to): (Ipv4Addr, Ipv4Addr), ports: [u16; 2]) -> Flow4 {
+pub fn flow4((from, to): (Ipv4Addr, Ipv4Addr), ports: [u16; 2]) -> Flow4 {
     let header = Ip4Header::new(from, to, IpProtocol::UDP, 64, 26).expect("short");
     Flow4 {
         addresses: [from.to_bits(), to.to_bits()],
@@ -208,7 +208,7 @@ fn flow4((from, to): (Ipv4Addr, Ipv4Addr), ports: [u16; 2]) -> Flow4 {
     }
 }
 
-fn flow6(addresses: [u128; 2], ports: [u16; 2]) -> Flow6 {
+pub fn flow6(addresses: [u128; 2], ports: [u16; 2]) -> Flow6 {
     Flow6 { addresses, ports, protocol: IpProtocol::UDP.0 }
 }
 
@@ -220,17 +220,17 @@ fn frame4() -> [u8; 64] {
     frame
 }
 
-fn frame6() -> [u8; 80] {
+pub fn frame6() -> [u8; 80] {
     let mut frame = [0; 80];
     frame[..FRAME6].copy_from_slice(&ip6_frame(Ipv6Addr::UNSPECIFIED));
     frame
 }
 
-/// The frame of [`frame4`] behind a header of IPv6 to the AFTR.
-fn softwire_frame() -> Vec<u8> {
+/// The frame of [`frame4`] behind a header of IPv6 to a border relay or an AFTR.
+pub fn softwire_frame(to: Ipv6Addr) -> Vec<u8> {
     let inner = &frame4()[ETHERNET..FRAME4];
     let mut frame = [&OUR_MAC[..], &PEER_MAC, &[0x86, 0xdd], &[0; Ip6Header::LEN], inner].concat();
-    let header = Ip6Header::new(B4, AFTR, IpProtocol::IPV4, 64, inner.len() as u16);
+    let header = Ip6Header::new(B4, to, IpProtocol::IPV4, 64, inner.len() as u16);
     header.write(&mut frame[ETHERNET..]).expect("it fits");
     frame
 }
@@ -272,7 +272,7 @@ impl Sessions {
             (Translator::DsLite, Side::Inside) => {
                 let flows =
                     ends.map(|ends| (ends.b4(), flow4((INSIDE4, ends.server4()), out(ends.port))));
-                Template::Softwires(softwire_frame(), Arc::new(flows.collect()), once)
+                Template::Softwires(softwire_frame(AFTR), Arc::new(flows.collect()), once)
             }
         }
     }

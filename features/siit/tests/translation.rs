@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use quiver_testkit::configuration::running;
 use quiver_testkit::frames::{Fragment, ip4, ip6_fragment};
-use quiver_testkit::{Register, Router};
+use quiver_testkit::{Register, Router, Settings};
 
 const FEATURES: [Register; 3] =
     [quiver_ethernet::register, quiver_ip::register, quiver_siit::register];
@@ -20,7 +20,12 @@ const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc633, 0x
 
 /// The CLAT of 464XLAT: hosts of IPv4 on e0, IPv6 alone on e1.
 fn clat() -> Router {
-    let mut router = Router::new(&FEATURES);
+    clat_with(Settings::default())
+}
+
+/// The same, set up otherwise.
+fn clat_with(settings: Settings) -> Router {
+    let mut router = Router::with(settings, &FEATURES);
     let lines = "create test interface e0
         create test interface e1
         set interface state e0 up
@@ -254,5 +259,46 @@ proptest! {
         router.sent("e1");
         router.advance(Duration::from_secs(120));
         prop_assert_eq!(router.buffers_in_use(), 0);
+    }
+}
+
+/// The shortest buffers that there are, in bytes of data: packets that do not fit into one take the
+/// general path.
+const SHORT_BYTES: usize = 1024;
+
+/// A datagram with a checksum that nobody has made, longer than a short buffer.
+fn long_udp(checksum: u16, length: usize) -> Vec<u8> {
+    let mut bytes = udp(&vec![0x5a; length]);
+    bytes[6..8].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn both_paths_send_and_count_the_same(
+        packets in prop::collection::vec(
+            (any::<[bool; 2]>(), any::<u16>(), SHORT_BYTES..1_300, 0u8..4, 0usize..20), 1..30,
+        ),
+    ) {
+        let short = Settings { buffer_data_bytes: SHORT_BYTES, ..Settings::default() };
+        let [general, fast] = [short, Settings::default()].map(|settings| {
+            let mut router = clat_with(settings);
+            for ([is_out, is_known], checksum, length, hops, padding) in &packets {
+                let data = long_udp(*checksum, *length);
+                let stranger = if *is_known { HOST } else { Ipv4Addr::new(10, 9, 0, 2) };
+                let (interface, mut frame) = match is_out {
+                    true => ("e0", ip4(0, (stranger, SERVER), UDP, whole(), &data)),
+                    false => ("e1", ip6((SERVER6, HOST6), UDP, *hops, &data)),
+                };
+                frame.resize(frame.len() + padding, 0);
+                router.inject(interface, &frame);
+            }
+            router.run();
+            let mut counts = router.dropped();
+            counts.extend(router.events());
+            (router.sent("e0"), router.sent("e1"), counts)
+        });
+        prop_assert_eq!(fast, general);
     }
 }

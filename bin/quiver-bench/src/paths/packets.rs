@@ -14,6 +14,7 @@ use crate::nat_paths::Inside;
 use crate::population::{ip4_frame, ip6_frame};
 use crate::provider_paths::Sessions;
 use crate::segments::{self, Carried};
+use crate::softwire_paths::Customers;
 
 /// Destinations drawn; the packets take turns among them.
 const DRAWN: usize = 1 << 20;
@@ -40,8 +41,8 @@ pub enum Packets {
     Inside4(Inside),
     /// Packets of sessions that hosts of IPv6 or behind softwires have.
     Sessions(Sessions),
-    /// IPv4 packets to 65,536 customers of a border relay, at random.
-    Customers,
+    /// Packets to or from 65,536 customers of a border relay, at random.
+    Customers(Customers),
     /// IPv6 addresses from 2001:db8:: on.
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
@@ -89,7 +90,7 @@ impl Packets {
             }
             Packets::Listed4(listed) => listed.template4(),
             Packets::Listed6(listed) => listed.template6(),
-            Packets::Customers => crate::softwire_paths::template(),
+            Packets::Customers(packets) => packets.template(),
             Packets::Inside4(inside) => inside.template4(),
             Packets::Sessions(sessions) => sessions.template(),
             Packets::Made(frame) => Template::Made(frame()),
