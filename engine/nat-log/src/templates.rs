@@ -91,8 +91,8 @@ const SUBSCRIBER_QUOTA_64: Template = Template::new(
     ],
 );
 
-/// The fields of an event of NAT44, with the address of the B4 behind that of the host, which is the
-/// source of IPv6. The natEvents are those of NAT44, which an AFTR does (RFC 6333 §6.6).
+/// The fields of an event of NAT44, with the address of the B4, which is the source of IPv6, behind
+/// that of the host. The natEvents are those of NAT44, which an AFTR does (RFC 6333 §6.6).
 const fn behind_b4<const FIELDS: usize, const MORE: usize>(
     fields: &[Element; FIELDS],
 ) -> [Element; MORE] {

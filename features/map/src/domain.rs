@@ -42,8 +42,8 @@ pub enum Nobody {
     NoRule,
 }
 
-/// A domain. Made by [`DomainConfig`](crate::config::DomainConfig). Its first cache line is all that
-/// packets need whose customers rules bind, its first two are all that others need.
+/// A domain. Made by [`DomainConfig`](crate::config::DomainConfig). Packets to customers that rules
+/// bind need its first cache line, others that are encapsulated the first two.
 #[repr(C, align(64))]
 pub struct Domain {
     /// The border relay's address; [`UNBOUND`] of a domain that translates.

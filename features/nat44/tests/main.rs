@@ -14,3 +14,4 @@ mod softwire_log;
 mod softwire_standby;
 mod softwires;
 mod standby;
+mod twice_helpers;

@@ -106,8 +106,8 @@ impl Owner {
         Ok(number)
     }
 
-    /// All bindings are in use, or no port is left, which is logged when it is found out; or another
-    /// reason. The only address is named; of several, none is.
+    /// All bindings are in use, or no port is left, which is logged when it is found out; or there
+    /// is another reason. The only address is named; of several, none is.
     fn note_refusal(&mut self, why: NoSession, protocol: IpProtocol) -> Nat64Drop {
         match &why {
             NoSession::Ports(out) if out.is_new => {

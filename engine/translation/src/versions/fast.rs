@@ -51,7 +51,7 @@ fn opens(packet: &Packet, protocol: IpProtocol, upper: usize) -> bool {
     (protocol == IpProtocol::TCP) & (flags & SYN != 0)
 }
 
-/// Give the checksum of the upper layer that `upper` begins with what `delta` says, which begins with
+/// Give the checksum of the upper layer, which begins `upper`, what `delta` says, which begins with
 /// [`Delta::NEUTRAL`]. False, and nothing changes, for UDP without checksum.
 #[inline(always)]
 #[must_use]
