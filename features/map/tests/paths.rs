@@ -52,7 +52,8 @@ fn fields() -> impl Strategy<Value = Fields> {
     let ip = (
         select(CUSTOMERS.to_vec()),
         any::<bool>(),
-        prop_oneof![8 => select(vec![TCP, UDP]), 1 => Just(1), 1 => any::<u8>()],
+        // No extension headers: in short buffers they may be cut.
+        prop_oneof![8 => select(vec![TCP, UDP]), 1 => select(vec![1, 2, 47, 50, 58, 132])],
         any::<u8>(),
         prop_oneof![6 => select(vec![0, 0x4000]), 1 => select(vec![0x2000u16, 0x0010, 0x8000])],
         prop_oneof![8 => 2u8.., 1 => 0u8..2],
