@@ -7,7 +7,7 @@
 //!
 //! Which inside address a slot belongs to follows from its place. Any worker may take a slot that
 //! is free or whose session is over: it exchanges word 1 for its own, and then stores word 0.
-//! Nobody walks over the slots: a session is over when its second is too long ago.
+//! No worker walks over the slots: a session is over when its second is too long ago.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
