@@ -143,3 +143,44 @@ def test_tags_and_options_do_not_hide_fields_and_hostile_frames_are_survived(net
     assert all(f"> {right.ip4}.10:" in line for line in lines), lines
     assert router.json("show classify tables")[0]["hits"] >= 4
     ping_all(left.host, right.ip4)
+
+
+@FAMILIES
+def test_a_session_chooses_the_table_of_routes(net: Network, family: int) -> None:
+    router, left, right = net.router, net.left, net.right
+    word = "ip" if family == 4 else "ip6"
+    host = f"{right.address(family)}/{32 if family == 4 else 128}"
+    mask = f"l3 ip{family} proto l4 dst_port"
+    router.configure(
+        f"""{word} table add 7
+        ip route add {host} table 7 via drop
+        classify table table 0 mask {mask}
+        classify session action set-ip{family}-fib-id 7 table-index 0 match \
+l3 ip{family} proto 17 l4 dst_port 9
+        set interface input acl intfc {left.interface} ip{family}-table 0"""
+    )
+    sends = f"for n in $(seq 5); do echo q > /dev/udp/{right.address(family)}"
+    with Capture(right.host, DEVICE, "udp and (dst port 9 or dst port 10)") as seen:
+        left.host.run("bash", "-c", f"{sends}/9; {sends[sends.index('echo') :]}/10; done", check=False)
+        seen.wait_for(5)
+        ping_all(left.host, right.address(family))
+        lines = seen.lines()
+    assert len(lines) == 5, lines
+    assert all(".10:" in line for line in lines), lines
+    assert router.errors()[(f"classify-fib-ip{family}", "table-chosen")] == 5
+    assert "in use by a classifier session" in router.refused(f"{word} table del 7")
+    # The table gets a route: they go by it.
+    router.configure(
+        f"""ip route del {host} table 7
+        ip route add {host} table 7 via {right.address(family)} {right.interface}"""
+    )
+    with Capture(right.host, DEVICE, "udp and dst port 9") as seen:
+        left.host.run("bash", "-c", f"{sends}/9; done", check=False)
+        seen.wait_for(5)
+    router.configure(
+        f"""set interface input acl intfc {left.interface} del
+        classify table del table 0
+        ip route del {host} table 7
+        {word} table del 7"""
+    )
+    ping_all(left.host, right.address(family))

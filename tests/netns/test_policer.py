@@ -122,3 +122,96 @@ def test_a_list_says_which_packets_a_policer_meters(net: Network) -> None:
         policer del name gold
         delete acl-plugin acl index 5"""
     )
+
+
+def test_a_classifier_session_says_which_policer_meters(net: Network) -> None:
+    interface = net.left.interface
+    net.router.configure(
+        f"""policer add name gold rate kbps cir {CIR} cb {CB}
+        classify table table 0 mask l3 ip4 proto l4 dst_port
+        classify session policer-hit-next gold table-index 0 match l3 ip4 proto 17 l4 dst_port 5201
+        set policer classify interface {interface} ip4-table 0"""
+    )
+    before = datagrams(net)
+    stream(net, "-b", OFFERED, "-t", "1")
+    arrived, first = datagrams(net) - before, counted(net, "gold")
+    assert first["violate"][0] > 0
+    assert 0 < arrived <= first["conform"][0]
+    assert net.router.errors()[("policer-classify-input", "policed")] == first["violate"][0]
+    # iperf3 speaks TCP to the same port, which no session has; and neither have pings.
+    for address in (net.right.ip4, net.right.ip6):
+        ping_all(net.left.host, address, count=20)
+    assert counted(net, "gold") == first
+    hits = net.router.json("show classify tables index 0 verbose")[0]["hits"]
+    assert hits == first["conform"][0] + first["violate"][0]
+    assert "used by sessions" in net.router.refused("policer del name gold")
+    net.router.configure(
+        f"""set policer classify interface {interface} input del
+        classify table del table 0
+        policer del name gold"""
+    )
+    stream(net, "-b", OFFERED, "-t", "1")
+
+
+def subscriber(net: Network, address: str, direction: str) -> dict[str, int]:
+    """What the packets of a subscriber came to in a direction."""
+    rows = net.router.json(f"show policer subscriber {address}")
+    return next(row for row in rows if row["direction"] == direction)
+
+
+def test_each_subscriber_has_a_rate_of_its_own(net: Network) -> None:
+    left = net.left
+    other = left.ip4.rsplit(".", 1)[0] + ".77"
+    left.host.run("ip", "address", "add", f"{other}/24", "dev", DEVICE)
+    prefix = left.ip4.rsplit(".", 1)[0] + ".0/24"
+    net.router.configure(
+        f"""policer add name up rate kbps cir {CIR} cb {CB}
+        policer add name down rate pps cir 1 cb 5
+        policer subscriber add {prefix} policer down upload up each 32
+        policer subscriber input {left.interface}
+        policer subscriber output {left.interface}"""
+    )
+    # Each pings with a burst of its own; what is sent back is metered by its destination.
+    for address in (left.ip4, other):
+        text = left.host.run(
+            "ping", "-q", "-c", "9", "-i", "0.02", "-W", "0.3", "-I", address, net.right.ip4, check=False
+        ).stdout
+        assert " 5 received" in text, text
+        seen = subscriber(net, address, "download")
+        assert (seen["conform"], seen["violate"]) == (5, 4), seen
+        assert subscriber(net, address, "upload")["conform"] == 9
+    drops = net.router.errors()[("policer-subscriber-output", "policed")]
+    assert drops == 8
+    # Another rate, told once for all, loses neither counts nor packets.
+    net.router.ctl(f"policer subscriber add {prefix} policer up upload up each 32")
+    ping_all(left.host, net.right.ip4, count=20)
+    assert subscriber(net, left.ip4, "download")["conform"] >= 5 + 20
+    before, began = datagrams(net), time.monotonic()
+    stream(net, "-b", OFFERED, "-t", "2")
+    took = time.monotonic() - began
+    arrived, sent = datagrams(net) - before, subscriber(net, left.ip4, "upload")
+    assert arrived > 0
+    assert sent["violate"] > 0
+    assert arrived * (1000 + HEADERS) <= sent["conform_bytes"] <= CIR * 1000 / 8 * (took + 5) + CB
+    assert subscriber(net, other, "upload")["violate"] == 0
+    net.router.ctl(f"policer subscriber del {prefix}")
+    ping_all(left.host, net.right.ip4, count=20)
+
+
+def test_networks_of_ip6_are_subscribers(net: Network) -> None:
+    left = net.left
+    prefix = left.ip6.split("::")[0] + "::/64"
+    net.router.configure(
+        f"""policer add name six rate pps cir 1 cb 6
+        policer subscriber add {prefix} policer six
+        policer subscriber output {left.interface}"""
+    )
+    text = left.host.run(
+        "ping", "-6", "-q", "-c", "12", "-i", "0.02", "-W", "0.3", net.right.ip6, check=False
+    ).stdout
+    assert "12 packets transmitted" in text, text
+    seen = subscriber(net, left.ip6, "download")
+    # Neighbour discovery of the router itself may have taken one of the burst.
+    assert seen["conform"] <= 7, seen
+    assert seen["violate"] >= 5, seen
+    ping_all(left.host, net.right.ip4, count=20)

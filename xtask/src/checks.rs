@@ -60,6 +60,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/control") => 4,
         () if starts("engine/encap") || starts("engine/metrics") => 5,
         () if starts("engine/bindings") || starts("engine/access-lists") => 5,
+        () if starts("engine/policing") => 5,
         () if starts("engine/export") => 6,
         () if starts("engine/nat-log") || starts("engine/standby-sessions") => 7,
         () if starts("features") || starts("drivers") => 8,

@@ -19,6 +19,7 @@ mod measure;
 mod nat_paths;
 mod paths;
 mod population;
+mod policer_paths;
 mod provider_paths;
 mod report;
 mod segment_paths;

@@ -197,6 +197,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(bond_paths());
     paths.extend(crate::nat_paths::all());
     paths.extend(crate::provider_paths::all());
+    paths.extend(crate::policer_paths::all());
     paths.extend(crate::shaper_paths::all());
     paths.extend(crate::softwire_paths::all());
     for (name, count) in IP4_ROUTES {
@@ -370,6 +371,19 @@ fn checked() -> Vec<Path> {
                     format!("set acl-plugin acl index 1 permit src {source}"),
                     "policer add name p rate kbps cir 1000000000 cb 2147483647".to_owned(),
                     "set policer classify interface bench0 input acl 1 policer p".to_owned(),
+                ],
+            ),
+            (
+                "policer-session",
+                vec![
+                    "policer add name p rate kbps cir 1000000000 cb 2147483647".to_owned(),
+                    format!("classify table table 0 mask l3 {family} dst"),
+                    format!(
+                        "classify session policer-hit-next p table-index 0 match l3 {family} dst \
+                         {}",
+                        if work == Work::Ip6 { "2001:db8::" } else { "20.0.0.0" }
+                    ),
+                    format!("set policer classify interface bench0 {family}-table 0"),
                 ],
             ),
             (

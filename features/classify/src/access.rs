@@ -9,13 +9,10 @@ use quiver_core::graph::node::{DROP, NodeSpec};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::exact::NOT_FOUND;
-use quiver_wire::{EtherType, EthernetHeader, Header};
 
-use crate::key::{Key, load, masked};
-use crate::tables::{Access, Action, Direction, Tables, session_key};
-
-/// Keys that are masked at once.
-const BATCH: usize = 32;
+use crate::action::Action;
+use crate::request::{self, Request};
+use crate::tables::{Access, Direction, End, Purpose, Tables};
 
 quiver_core::reasons! {
     /// Why classifier tables drop packets.
@@ -33,6 +30,11 @@ impl Direction {
             Direction::Input => name(false),
             Direction::Output => name(true),
         }
+    }
+
+    /// The direction of a node.
+    pub(crate) const fn of(is_output: bool) -> Direction {
+        if is_output { Direction::Output } else { Direction::Input }
     }
 
     /// Its arc's name.
@@ -61,47 +63,13 @@ pub(crate) struct State {
     behind: Option<Behind>,
 }
 
-/// A packet's first table, and the bytes that its mask is laid on.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Request {
-    /// Its number plus one; 0: none classifies the packet.
-    table: u16,
-    bytes: Key,
-}
-
-/// The table that classifies a packet first, as its number plus one.
-#[inline(always)]
-fn first_of(access: Access, bytes: &[u8]) -> u16 {
-    let (is_ip4, is_ip6) = match access.is_bare {
-        true => {
-            (bytes.first().is_some_and(|b| b >> 4 == 4), bytes.first().is_some_and(|b| b >> 4 == 6))
-        }
-        false => {
-            let kind = kind_of(bytes);
-            (kind == EtherType::IPV4, kind == EtherType::IPV6)
-        }
-    };
-    match (is_ip4 && access.ip4 != 0, is_ip6 && access.ip6 != 0) {
-        (true, _) => access.ip4,
-        (_, true) => access.ip6,
-        _ => access.l2,
-    }
-}
-
-/// The type of a frame, behind its tags.
-#[inline(always)]
-fn kind_of(bytes: &[u8]) -> EtherType {
-    let kind = EthernetHeader::overlay(bytes).map_or(EtherType(0), EthernetHeader::ether_type);
-    if kind.is_vlan() { crate::key::behind_tags(bytes).0 } else { kind }
-}
-
 impl<const OUTPUT: bool> List<OUTPUT> {
-    const DIRECTION: Direction = if OUTPUT { Direction::Output } else { Direction::Input };
+    const OF: (Purpose, Direction) = (Purpose::Access, Direction::of(OUTPUT));
 
     #[inline(always)]
     fn access(&self, state: State, packet: &Packet) -> Access {
         match OUTPUT {
-            true => self.tables.access(Self::DIRECTION, packet.tx),
+            true => self.tables.access(Self::OF, packet.tx),
             false => state.access,
         }
     }
@@ -118,22 +86,14 @@ impl<const OUTPUT: bool> LookUp for List<OUTPUT> {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> State {
         let end = cx.interface(rx).map_or(DROP, |row| row.input);
         State {
-            access: self.tables.access(Self::DIRECTION, rx),
+            access: self.tables.access(Self::OF, rx),
             behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.own, end)),
         }
     }
 
     #[inline(always)]
     fn key(&self, state: State, packet: &mut Packet) -> Request {
-        let access = self.access(state, packet);
-        let bytes = packet.bytes();
-        let table = first_of(access, bytes);
-        match table.checked_sub(1) {
-            None => Request::default(),
-            Some(number) => {
-                Request { table, bytes: load(self.tables.form(number), bytes, access.is_bare) }
-            }
-        }
+        Request::of_frame(&self.tables, self.access(state, packet), packet.bytes())
     }
 
     #[inline(always)]
@@ -151,20 +111,7 @@ impl<const OUTPUT: bool> LookUp for List<OUTPUT> {
         keys: &[Request],
         found: &mut [u32],
     ) {
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut sessions = [Default::default(); BATCH];
-            let (mut known, mut mask) = (0, Key::default());
-            for (key, session) in keys.iter().zip(&mut sessions) {
-                if key.table != known {
-                    let table = key.table.checked_sub(1);
-                    let table = table.and_then(|number| self.tables.table(number, context.pass()));
-                    (known, mask) = (key.table, table.map_or(Key::default(), |table| table.mask));
-                }
-                // No session has table 0, which is that of packets that none classifies.
-                *session = session_key(key.table.wrapping_sub(1), &masked(&key.bytes, &mask));
-            }
-            self.tables.sessions().lookup_slice(variant, &sessions[..keys.len()], found);
-        }
+        request::find(&self.tables, (variant, context.pass()), keys, found);
     }
 
     #[inline(always)]
@@ -188,13 +135,17 @@ impl<const OUTPUT: bool> LookUp for List<OUTPUT> {
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, ClassifyDrop> {
-        let action = match (request.table.checked_sub(1), found) {
+        let action = match (request.table(), found) {
             (None, _) => Action::Permit,
             (Some(table), NOT_FOUND) => {
                 let is_bare = self.access(state, packet).is_bare;
-                self.tables.missed(table, context.pass(), packet, is_bare)
+                let (bytes, packets) = (packet.bytes(), packet.on_wire().0);
+                match self.tables.missed(table, context.pass(), (bytes, is_bare), packets) {
+                    End::Session(session) => self.tables.hit(session, packets).access(),
+                    End::Miss(action) => action,
+                }
             }
-            (Some(_), session) => self.tables.hit(session, packet.on_wire().0),
+            (Some(_), session) => self.tables.hit(session, packet.on_wire().0).access(),
         };
         if action == Action::Deny {
             return Err(ClassifyDrop::Denied);

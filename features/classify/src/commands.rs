@@ -6,17 +6,16 @@ use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, ord
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
-use crate::config::{self, Config, Lists, refusal};
-use crate::key::{KEY_BYTES, key_of};
+use crate::action::Action;
+use crate::config::{self, Config, Configured, Lists, refusal};
 use crate::mask::Mask;
-use crate::tables::{Action, Direction};
+use crate::tables::{Direction, Purpose};
 
 /// The group of the commands.
 pub(crate) const GROUP: &str = "Classifier";
 
 pub(crate) fn register(registry: &mut Registry) {
     tables(registry);
-    sessions(registry);
     registry.command(
         Command::new(
             "set interface input|output acl intfc <interface> {[ip4-table <ip4:0-255>] \
@@ -92,44 +91,6 @@ const MASK_DETAILS: &str = "A mask is hex and the digits of a frame's first byte
     may have a length, as in src/24. Fields are found behind VLAN tags and IPv4 options, too. \
     Tables grow with their sessions: VPP's buckets and memory-size have nothing to do here.";
 
-fn sessions(registry: &mut Registry) {
-    registry.command(
-        Command::new(
-            "classify session acl-hit-next <action:permit|deny> table-index <table:0-255> match \
-             <match:rest>",
-        )
-        .entry(order::RESOURCES, "classify.sessions.<table>.<match>: <action>")
-        .undo("classify session del table-index <table> match <match>")
-        .replaces(&["table", "match"])
-        .stands_on("classifier table <table>")
-        .makes("session of <table> <match>")
-        .group(GROUP)
-        .help("Add a session to a classifier table, or give it another action")
-        .details(
-            "A match is hex and the digits of a frame's first bytes; or a value for each field of \
-             the table's mask, in the mask's words.",
-        )
-        .word("acl-hit-next", "what becomes of packets that meet it, at an access list")
-        .word("match", "what packets have under the mask, up to the end of the line")
-        .example("classify session acl-hit-next deny table-index 0 match l3 ip4 src 192.0.2.1")
-        .run(|engine: &mut Engine, args| {
-            let action = Action::of_word(args.get("action")?);
-            config::put_session(engine, args.get("table")?, rest(args, "match")?, action)?;
-            Ok(Output::none())
-        }),
-    );
-    registry.command(
-        Command::new("classify session del table-index <table:0-255> match <match:rest>")
-            .group(GROUP)
-            .help("Take a session out of its classifier table")
-            .example("classify session del table-index 0 match l3 ip4 src 192.0.2.1")
-            .run(|engine: &mut Engine, args| {
-                config::delete_session(engine, args.get("table")?, rest(args, "match")?)?;
-                Ok(Output::none())
-            }),
-    );
-}
-
 /// The words at the end of a line, which may stand in quotation marks.
 pub(crate) fn rest<'a>(args: &Args<'a>, name: &str) -> Result<&'a str, Refusal> {
     let text: &'a str = args.get(name)?;
@@ -163,7 +124,7 @@ fn set_lists(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let what = format!("set interface {} acl: by which tables?", direction.word());
         return Err(Refusal::new(what).remedy("say ip4-table, ip6-table or l2-table, or del"));
     }
-    config::set_lists(engine, (on, direction), lists)?;
+    config::set_lists(engine, (on, Purpose::Access, direction), lists)?;
     Ok(Output::none())
 }
 
@@ -175,47 +136,28 @@ pub(crate) fn numbers(engine: &Engine) -> Vec<u16> {
     numbers
 }
 
-/// A line of the configuration: a table, or the session of it that has this under the mask.
-pub(crate) type Line = (u16, Option<[u8; KEY_BYTES]>);
-
-/// All lines: each table, then its sessions.
-pub(crate) fn lines(engine: &Engine) -> Vec<Line> {
-    let Some(config) = engine.get::<Config>() else { return Vec::new() };
-    let of = |number: u16| {
-        let sessions = config.tables.get(&number).map(|table| table.sessions.keys());
-        let sessions = sessions.into_iter().flatten().map(move |key| (number, Some(*key)));
-        std::iter::once((number, None)).chain(sessions)
-    };
-    numbers(engine).into_iter().flat_map(of).collect()
-}
-
-/// `show running-config`: a table, or a session.
-pub(crate) fn write_line(engine: &Engine, config: &mut ConfigWriter, (number, key): Line) {
-    let known = engine.get::<Config>();
-    let Some(table) = known.and_then(|known| known.tables.get(&number)) else { return };
-    let Some(bytes) = key else {
-        let mut line = format!("classify table table {number}");
-        if table.miss != Action::Permit {
-            let _ = write!(line, " acl-miss-next {}", table.miss.word());
-        }
-        if let Some(next) = table.next {
-            let _ = write!(line, " next-table {next}");
-        }
-        return config.command(format_args!("{line} mask {}", table.mask));
-    };
-    let Some(session) = table.sessions.get(&bytes) else { return };
-    let (action, words) = (session.action.word(), table.mask.write_match(&key_of(&bytes)));
-    config.command(format_args!(
-        "classify session acl-hit-next {action} table-index {number} match {words}"
-    ));
+/// `show running-config`: a table.
+pub(crate) fn write_table(known: &Configured, config: &mut ConfigWriter, number: u16) {
+    let mut line = format!("classify table table {number}");
+    if known.miss != Action::Permit {
+        let _ = write!(line, " acl-miss-next {}", known.miss.word());
+    }
+    if let Some(next) = known.next {
+        let _ = write!(line, " next-table {next}");
+    }
+    config.command(format_args!("{line} mask {}", known.mask));
 }
 
 /// `show running-config`: the tables of an interface.
 pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     let Some(known) = engine.get::<Config>() else { return };
-    for direction in Direction::ALL {
-        let Some(lists) = known.lists.get(&(interface.id, direction)) else { continue };
-        let mut line = format!("set interface {} acl intfc {}", direction.word(), interface.name);
+    for (purpose, direction) in Purpose::ALL.into_iter().flat_map(of_both) {
+        let Some(lists) = known.lists.get(&(interface.id, purpose, direction)) else { continue };
+        let (word, name) = (direction.word(), &interface.name);
+        let mut line = match purpose {
+            Purpose::Access => format!("set interface {word} acl intfc {name}"),
+            Purpose::Police => format!("set policer classify interface {name} {word}"),
+        };
         for (word, table) in lists.named() {
             if let Some(table) = table {
                 let _ = write!(line, " {word} {table}");
@@ -223,4 +165,8 @@ pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &m
         }
         config.command(format_args!("{line}"));
     }
+}
+
+fn of_both(purpose: Purpose) -> [(Purpose, Direction); 2] {
+    Direction::ALL.map(|direction| (purpose, direction))
 }

@@ -8,20 +8,15 @@ use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
+use quiver_policing::PolicerTables;
 use quiver_tables::memory::MemoryError;
 
-use crate::key::{KEY_BYTES, bytes_of, key_of};
+use crate::action::Action;
+use crate::key::{KEY_BYTES, key_of};
 use crate::mask::Mask;
-use crate::tables::{Access, Action, CHAIN_MAX, Direction, Sessions, TABLES_MAX, Tables};
+use crate::session_config::{self, Session, let_go};
+use crate::tables::{Access, CHAIN_MAX, Direction, Purpose, Sessions, TABLES_MAX, Tables};
 use crate::tables::{Table, session_key};
-
-/// A session.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Session {
-    /// Its place among those of all tables.
-    pub index: u32,
-    pub action: Action,
-}
 
 /// A table that is configured.
 pub(crate) struct Configured {
@@ -32,6 +27,9 @@ pub(crate) struct Configured {
     /// By the bytes that packets have under the mask.
     pub sessions: BTreeMap<[u8; KEY_BYTES], Session>,
 }
+
+/// What tables classify: an interface's packets in a direction, for a purpose.
+pub(crate) type On = (InterfaceId, Purpose, Direction);
 
 /// The tables of an interface and direction, by family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +49,9 @@ impl Lists {
 /// All of it.
 pub(crate) struct Config {
     pub tables: BTreeMap<u16, Configured>,
-    pub lists: BTreeMap<(InterfaceId, Direction), Lists>,
-    sessions: Sessions,
+    pub lists: BTreeMap<On, Lists>,
+    pub routed: session_config::Routed,
+    pub(crate) sessions: Sessions,
     published: Arc<Tables>,
 }
 
@@ -63,7 +62,9 @@ impl Config {
     /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>) -> Result<Config, MemoryError> {
         let (sessions, published) = Sessions::new(epochs)?;
-        Ok(Config { tables: BTreeMap::new(), lists: BTreeMap::new(), sessions, published })
+        let (tables, lists) = (BTreeMap::new(), BTreeMap::new());
+        let routed = session_config::Routed::default();
+        Ok(Config { tables, lists, routed, sessions, published })
     }
 
     pub fn published(&self) -> &Arc<Tables> {
@@ -75,14 +76,19 @@ impl Config {
         self.tables.get(&number).ok_or_else(|| unknown(number))
     }
 
-    /// Tables that a packet which begins at this one may pass.
-    pub fn depth(&self, number: u16) -> usize {
+    /// The tables that a packet which begins at this one may pass.
+    pub fn chain(&self, number: u16) -> impl Iterator<Item = u16> {
         let next = |number: &u16| self.tables.get(number).and_then(|table| table.next);
-        std::iter::successors(Some(number), next).take(CHAIN_MAX + 1).count()
+        std::iter::successors(Some(number), next).take(CHAIN_MAX + 1)
+    }
+
+    /// How many they are.
+    pub fn depth(&self, number: u16) -> usize {
+        self.chain(number).count()
     }
 }
 
-fn unknown(number: u16) -> Refusal {
+pub(crate) fn unknown(number: u16) -> Refusal {
     Refusal::new(format!("there is no classifier table {number}"))
         .remedy("`show classify tables` lists them; `classify table … mask …` makes one")
 }
@@ -134,59 +140,24 @@ pub(crate) fn delete_table(engine: &mut Engine, number: u16) -> Result<(), Refus
             return Err(Refusal::new(what).remedy("delete that one first"));
         }
         let uses = |lists: &Lists| lists.named().iter().any(|(_, table)| *table == Some(number));
-        if let Some(((id, direction), _)) = config.lists.iter().find(|(_, lists)| uses(lists)) {
-            let (on, word) = (engine.interface_name(*id), direction.word());
+        if let Some((on, _)) = config.lists.iter().find(|(_, lists)| uses(lists)) {
+            let (id, purpose, direction) = *on;
+            let (on, word) = (engine.interface_name(id), direction.word());
             let what = format!("classifier table {number} classifies the {word} of {on}");
-            let remedy = format!("`set interface {word} acl intfc {on} del` first");
+            let remedy = match purpose {
+                Purpose::Access => format!("`set interface {word} acl intfc {on} del` first"),
+                Purpose::Police => format!("`set policer classify interface {on} {word} del` first"),
+            };
             return Err(Refusal::new(what).remedy(remedy));
         }
         config.published.set_table(number, None);
         if let Some(table) = config.tables.remove(&number) {
-            for bytes in table.sessions.keys() {
-                config.sessions.delete(&session_key(number, &key_of(bytes)));
+            for (bytes, session) in table.sessions {
+                config.sessions.delete(&session_key(number, &key_of(&bytes)));
+                let_go(engine, &mut config.routed, number, &session.wanted);
             }
         }
         config.sessions.collect();
-        Ok(())
-    })
-}
-
-/// Add a session to a table, or give it another action.
-pub(crate) fn put_session(
-    engine: &mut Engine,
-    number: u16,
-    text: &str,
-    action: Action,
-) -> Result<(), Refusal> {
-    engine.with(|_, config: &mut Config| {
-        let Config { tables, sessions, published, .. } = config;
-        let table = tables.get_mut(&number).ok_or_else(|| unknown(number))?;
-        let key = table.mask.read_match(text).map_err(refusal)?;
-        if let Some(known) = table.sessions.get_mut(&bytes_of(&key)) {
-            known.action = action;
-            published.set_action(known.index, action);
-            return Ok(());
-        }
-        sessions.collect();
-        let index = sessions.add(&session_key(number, &key), action)?;
-        table.sessions.insert(bytes_of(&key), Session { index, action });
-        Ok(())
-    })
-}
-
-/// Take a session out of its table.
-pub(crate) fn delete_session(engine: &mut Engine, number: u16, text: &str) -> Result<(), Refusal> {
-    engine.with(|_, config: &mut Config| {
-        let Config { tables, sessions, .. } = config;
-        let table = tables.get_mut(&number).ok_or_else(|| unknown(number))?;
-        let key = table.mask.read_match(text).map_err(refusal)?;
-        if table.sessions.remove(&bytes_of(&key)).is_none() {
-            let what = format!("classifier table {number} has no such session");
-            let remedy = format!("`show classify tables index {number} verbose` lists them");
-            return Err(Refusal::new(what).remedy(remedy));
-        }
-        sessions.delete(&session_key(number, &key));
-        sessions.collect();
         Ok(())
     })
 }
@@ -197,11 +168,7 @@ pub(crate) fn refusal(mistake: crate::mask::Mistake) -> Refusal {
 }
 
 /// Let tables classify what an interface receives or sends; none where there are none.
-pub(crate) fn set_lists(
-    engine: &mut Engine,
-    on: (InterfaceId, Direction),
-    lists: Lists,
-) -> Result<(), Refusal> {
+pub(crate) fn set_lists(engine: &mut Engine, on: On, lists: Lists) -> Result<(), Refusal> {
     engine.with(|engine, config: &mut Config| {
         for (_, table) in lists.named() {
             table.map_or(Ok(()), |table| config.known(table).map(|_| ()))?;
@@ -211,29 +178,52 @@ pub(crate) fn set_lists(
             // What was before was possible before.
             let _ = apply(engine, &config.published, on, (lists, before));
         })?;
-        if lists == Lists::default() {
-            config.lists.remove(&on);
-        } else {
-            config.lists.insert(on, lists);
-        }
-        Ok(())
+        config.set(on, lists);
+        session_config::place(engine, config).inspect_err(|_| {
+            config.set(on, before);
+            let _ = apply(engine, &config.published, on, (lists, before));
+        })
     })
+}
+
+/// [`set_lists`] of policers, as [`TableKeeper`](quiver_policing::TableKeeper) has it.
+pub(crate) fn set_policer_tables(
+    engine: &mut Engine,
+    (id, is_output): (InterfaceId, bool),
+    tables: PolicerTables,
+) -> Result<(), Refusal> {
+    let PolicerTables { ip4, ip6, l2 } = tables;
+    set_lists(engine, (id, Purpose::Police, Direction::of(is_output)), Lists { ip4, ip6, l2 })
+}
+
+impl Config {
+    fn set(&mut self, on: On, lists: Lists) {
+        if lists == Lists::default() {
+            self.lists.remove(&on);
+        } else {
+            self.lists.insert(on, lists);
+        }
+    }
 }
 
 fn apply(
     engine: &mut Engine,
     published: &Tables,
-    (id, direction): (InterfaceId, Direction),
+    (id, purpose, direction): On,
     (before, wanted): (Lists, Lists),
 ) -> Result<(), Refusal> {
     let is_bare = engine.interface(id).is_some_and(|interface| interface.row().mac == [0; 6]);
     let number = |table: Option<u16>| table.map_or(0, |table| table + 1);
     let Lists { ip4, ip6, l2 } = wanted;
     let access = Access { ip4: number(ip4), ip6: number(ip6), l2: number(l2), is_bare };
-    published.set_access(direction, id, access);
+    published.set_access((purpose, direction), id, access);
     let (was, is) = (before != Lists::default(), wanted != Lists::default());
     if was != is {
-        engine.set_feature(id, direction.arc(), direction.node(), is)?;
+        let node = match purpose {
+            Purpose::Access => direction.node(),
+            Purpose::Police => direction.policer_node(),
+        };
+        engine.set_feature(id, direction.arc(), node, is)?;
     }
     Ok(())
 }
@@ -244,9 +234,12 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         return;
     }
     engine.with(|_, config: &mut Config| {
-        for direction in Direction::ALL {
-            config.published.set_access(direction, id, Access::default());
-            config.lists.remove(&(id, direction));
+        for purpose in Purpose::ALL {
+            for direction in Direction::ALL {
+                config.published.set_access((purpose, direction), id, Access::default());
+                config.lists.remove(&(id, purpose, direction));
+            }
         }
+        config.routed.forget_interface(id);
     });
 }

@@ -8,7 +8,8 @@ use quiver_core::{Engine, InterfaceId};
 use crate::commands::{GROUP, numbers};
 use crate::config::{Config, Lists};
 use crate::key::{KEY_BYTES, key_of};
-use crate::tables::Direction;
+use crate::session_commands::words;
+use crate::tables::{Direction, Purpose};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -18,6 +19,14 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("verbose", "show sessions, and how many packets met each")
             .example("show classify tables index 0 verbose")
             .run_or_begin(tables),
+    );
+    registry.command(
+        Command::new("show classify policer [type <type:ip4|ip6|l2>]")
+            .group(GROUP)
+            .help("Show which classifier tables say what policers meter of interfaces")
+            .word("type", "only tables for such packets")
+            .example("show classify policer type ip4")
+            .run_or_begin(policers),
     );
     for direction in Direction::ALL {
         let (syntax, help) = match direction {
@@ -94,7 +103,7 @@ fn sessions(engine: &mut Engine, tables: Vec<u16>) -> Result<Work<Engine>, Refus
         let Ok(known) = config.known(number) else { return };
         let Some(session) = known.sessions.get(&bytes) else { return };
         let row = table.row().cell(number).cell(known.mask.write_match(&key_of(&bytes)));
-        row.cell(session.action.word()).cell(config.published().hits(session.index));
+        row.cell(words(&session.wanted)).cell(config.published().hits(session.index));
     };
     Listing::over("sessions", columns, keys, add).begin(engine)
 }
@@ -108,10 +117,38 @@ fn lists(engine: &mut Engine, direction: Direction) -> Result<Work<Engine>, Refu
         Column::right("L2 table").key("l2_table"),
     ];
     let add = move |engine: &Engine, table: &mut Table, id: InterfaceId| {
-        let lists = engine.get::<Config>().and_then(|config| config.lists.get(&(id, direction)));
+        let on = (id, Purpose::Access, direction);
+        let lists = engine.get::<Config>().and_then(|config| config.lists.get(&on));
         let Some(Lists { ip4, ip6, l2 }) = lists.copied() else { return };
         let row = table.row().cell(engine.interface_name(id));
         row.cell(ip4).cell(ip6).cell(l2);
+    };
+    Listing::over("interfaces", columns, ids, add).begin(engine)
+}
+
+fn policers(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let ids: Vec<InterfaceId> = engine.interfaces_by_name().map(|interface| interface.id).collect();
+    let only: Option<String> = args.optional("type")?;
+    let columns = [
+        Column::left("Interface"),
+        Column::left("Direction"),
+        Column::left("Type"),
+        Column::right("Table"),
+    ];
+    let add = move |engine: &Engine, table: &mut Table, id: InterfaceId| {
+        let Some(config) = engine.get::<Config>() else { return };
+        for direction in Direction::ALL {
+            let lists = config.lists.get(&(id, Purpose::Police, direction));
+            for (word, number) in lists.into_iter().flat_map(|lists| lists.named()) {
+                let kind = word.trim_end_matches("-table");
+                if let Some(number) = number
+                    && only.as_deref().is_none_or(|only| only == kind)
+                {
+                    let row = table.row().cell(engine.interface_name(id)).cell(direction.word());
+                    row.cell(kind).cell(number);
+                }
+            }
+        }
     };
     Listing::over("interfaces", columns, ids, add).begin(engine)
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use quiver_core::InterfaceId;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
-use quiver_core::{InterfaceId, Packet};
 use quiver_tables::exact::{
     ExactError, Limits, LongTable, LongWriter, Objects, ObjectsWriter, Seed,
 };
 use quiver_tables::memory::MemoryError;
 
+use crate::action::{Action, SessionAction};
 use crate::key::{Form, KEY_WORDS, Key, load, masked};
 
 /// Tables at most; a table's number is below.
@@ -34,27 +35,6 @@ const HITS: usize = SESSION_KEY_WORDS + 1;
 
 /// The key of a session.
 pub(crate) type SessionKey = [u64; SESSION_KEY_WORDS];
-
-/// What becomes of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    Permit,
-    Deny,
-}
-
-impl Action {
-    /// The word of commands.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Action::Permit => "permit",
-            Action::Deny => "deny",
-        }
-    }
-
-    pub fn of_word(word: &str) -> Action {
-        if word == "deny" { Action::Deny } else { Action::Permit }
-    }
-}
 
 /// A table, as workers have it.
 pub(crate) struct Table {
@@ -96,7 +76,20 @@ impl Access {
     }
 }
 
-/// Which lists of an interface.
+/// What tables classify packets for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// They say what may pass.
+    Access,
+    /// They say which policer meters.
+    Police,
+}
+
+impl Purpose {
+    pub const ALL: [Purpose; 2] = [Purpose::Access, Purpose::Police];
+}
+
+/// Which packets of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     Input,
@@ -115,6 +108,15 @@ impl Direction {
     }
 }
 
+/// What becomes of a packet that has no session in its first table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It has this one in a table behind.
+    Session(u32),
+    /// It has none; what the last table says of such packets.
+    Miss(Action),
+}
+
 /// The fields of headers, in [`Tables::forms`].
 const FIELDS: u32 = u32::MAX;
 
@@ -125,18 +127,19 @@ pub(crate) struct Tables {
     forms: Box<[AtomicU32]>,
     sessions: LongTable<Objects<SESSION_WORDS>, SESSION_KEY_WORDS>,
     objects: Arc<Objects<SESSION_WORDS>>,
-    access: [Box<[AtomicU64]>; 2],
+    /// By purpose and direction.
+    access: [[Box<[AtomicU64]>; 2]; 2],
 }
 
 impl Tables {
     #[inline(always)]
-    pub fn access(&self, direction: Direction, on: InterfaceId) -> Access {
-        let word = self.access[direction as usize].get(on.index());
+    pub fn access(&self, of: (Purpose, Direction), on: InterfaceId) -> Access {
+        let word = self.access[of.0 as usize][of.1 as usize].get(on.index());
         Access::from_bits(word.map_or(0, |word| word.load(Ordering::Acquire)))
     }
 
-    pub fn set_access(&self, direction: Direction, on: InterfaceId, access: Access) {
-        if let Some(word) = self.access[direction as usize].get(on.index()) {
+    pub fn set_access(&self, of: (Purpose, Direction), on: InterfaceId, access: Access) {
+        if let Some(word) = self.access[of.0 as usize][of.1 as usize].get(on.index()) {
             word.store(access.bits(), Ordering::Release);
         }
     }
@@ -176,10 +179,15 @@ impl Tables {
 
     /// So many packets have met a session: what becomes of them.
     #[inline(always)]
-    pub fn hit(&self, session: u32, packets: u64) -> Action {
-        let words = self.objects.get(session);
-        words[HITS].fetch_add(packets, Ordering::Relaxed);
-        action_of(words[ACTION].load(Ordering::Relaxed))
+    pub fn hit(&self, session: u32, packets: u64) -> SessionAction {
+        self.objects.get(session)[HITS].fetch_add(packets, Ordering::Relaxed);
+        self.action(session)
+    }
+
+    /// What becomes of packets that meet a session.
+    #[inline(always)]
+    pub fn action(&self, session: u32) -> SessionAction {
+        SessionAction::from_bits(self.objects.get(session)[ACTION].load(Ordering::Relaxed))
     }
 
     /// Packets that have met a session.
@@ -188,33 +196,30 @@ impl Tables {
     }
 
     /// Give a session another action.
-    pub fn set_action(&self, session: u32, action: Action) {
-        self.objects.get(session)[ACTION].store(action as u64, Ordering::Relaxed);
+    pub fn set_action(&self, session: u32, action: SessionAction) {
+        self.objects.get(session)[ACTION].store(action.bits(), Ordering::Relaxed);
     }
 
-    /// What becomes of a packet that has no session in a table: the tables behind it are looked
-    /// up, at most [`CHAIN_MAX`].
+    /// What becomes of a packet, which counts for so many, that has no session in a table: the
+    /// tables behind it are looked up, at most [`CHAIN_MAX`].
     #[inline(never)]
-    pub fn missed(&self, number: u16, pass: Pass<'_>, packet: &Packet, is_bare: bool) -> Action {
-        let (mut number, packets) = (number, packet.on_wire().0);
+    pub fn missed(&self, number: u16, pass: Pass<'_>, packet: (&[u8], bool), packets: u64) -> End {
+        let (mut number, (bytes, is_bare)) = (number, packet);
         for _ in 0..CHAIN_MAX {
-            let Some(table) = self.table(number, pass) else { return Action::Permit };
-            table.misses.fetch_add(packets, Ordering::Relaxed);
-            let Some(next) = table.next else { return table.miss };
-            let Some(behind) = self.table(next, pass) else { return table.miss };
-            let key = masked(&load(behind.form, packet.bytes(), is_bare), &behind.mask);
+            let Some(table) = self.table(number, pass) else { break };
+            if packets > 0 {
+                table.misses.fetch_add(packets, Ordering::Relaxed);
+            }
+            let Some(next) = table.next else { return End::Miss(table.miss) };
+            let Some(behind) = self.table(next, pass) else { return End::Miss(table.miss) };
+            let key = masked(&load(behind.form, bytes, is_bare), &behind.mask);
             if let Some(session) = self.sessions.lookup(&session_key(next, &key)) {
-                return self.hit(session, packets);
+                return End::Session(session);
             }
             number = next;
         }
-        Action::Permit
+        End::Miss(Action::Permit)
     }
-}
-
-#[inline(always)]
-fn action_of(word: u64) -> Action {
-    if word == Action::Deny as u64 { Action::Deny } else { Action::Permit }
 }
 
 /// The key of a session in a table.
@@ -246,7 +251,7 @@ impl Sessions {
             forms: (0..TABLES_MAX).map(|_| AtomicU32::new(FIELDS)).collect(),
             sessions: writer.table(),
             objects: objects.objects().clone(),
-            access: [none(), none()],
+            access: [[none(), none()], [none(), none()]],
         };
         Ok((Sessions { objects, writer }, Arc::new(tables)))
     }
@@ -255,10 +260,10 @@ impl Sessions {
     ///
     /// # Errors
     /// There are too many.
-    pub fn add(&mut self, key: &SessionKey, action: Action) -> Result<u32, ExactError> {
+    pub fn add(&mut self, key: &SessionKey, action: SessionAction) -> Result<u32, ExactError> {
         let mut content = [0; SESSION_WORDS];
         content[..SESSION_KEY_WORDS].copy_from_slice(key);
-        content[ACTION] = action as u64;
+        content[ACTION] = action.bits();
         let session = self.objects.take(content)?;
         if let Err(error) = self.writer.insert(session) {
             self.objects.retire(session);

@@ -2,4 +2,6 @@
 
 mod keys;
 mod masks;
+mod policers;
+mod routes;
 mod tables;

@@ -1,10 +1,14 @@
 //! What operators type, and what becomes of packets.
 
-use quiver_testkit::Router;
+use quiver_testkit::{Register, Router};
 
 fn router() -> Router {
-    let mut router =
-        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_classify::register]);
+    router_of(&[quiver_ethernet::register, quiver_ip::register, quiver_classify::register])
+}
+
+/// A router with these features, and hosts behind `e0` and `e1`.
+pub fn router_of(features: &[Register]) -> Router {
+    let mut router = Router::new(features);
     for (name, net) in [("e0", 0), ("e1", 1)] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
@@ -16,7 +20,7 @@ fn router() -> Router {
 }
 
 /// A UDP datagram from a host behind `e0` to a port of one behind `e1`.
-fn ip4(host: u8, port: u16) -> Vec<u8> {
+pub fn ip4(host: u8, port: u16) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
     header.extend([10, 0, 0, host, 10, 0, 1, 2]);
     let words = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])));
@@ -27,7 +31,7 @@ fn ip4(host: u8, port: u16) -> Vec<u8> {
     [&ethernet[..], &header, &[0, 1, high, low, 0, 8, 0, 0]].concat()
 }
 
-fn ip6(port: u16) -> Vec<u8> {
+pub fn ip6(port: u16) -> Vec<u8> {
     let mut bytes = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x86, 0xdd];
     bytes.extend([0x60, 0, 0, 0, 0, 8, 17, 64]);
     for net in [0, 1] {
@@ -39,7 +43,7 @@ fn ip6(port: u16) -> Vec<u8> {
 }
 
 /// How many of these leave.
-fn passed(router: &mut Router, frames: &[Vec<u8>]) -> usize {
+pub fn passed(router: &mut Router, frames: &[Vec<u8>]) -> usize {
     frames.iter().for_each(|frame| router.inject("e0", frame));
     router.run();
     router.sent("e1").len()

@@ -1,4 +1,4 @@
-//! Commands about policers of access lists.
+//! Commands about policers of access lists, and of classifier tables.
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
@@ -6,6 +6,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
+use quiver_policing::{PolicerTables, set_tables};
 
 use crate::class_config::{self, On};
 use crate::commands::GROUP;
@@ -15,29 +16,47 @@ use crate::tables::Direction;
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set policer classify interface <interface> input|output acl <acl:u32> \
-             (policer <policer:word> | del)",
+            "set policer classify interface <interface> [input|output] (acl <acl:u32> (policer \
+             <policer:word> | del) | {[ip4-table <ip4:0-255>] [ip6-table <ip6:0-255>] [l2-table \
+             <l2:0-255>]} [del])",
         )
         .entry(
             order::FEATURES,
             "interfaces.<interface>.policer-classes.<input|output>.<acl>: <policer>",
         )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.policer-tables.<input|output>: {ip4-table: <ip4>, ip6-table: \
+             <ip6>, l2-table: <l2>}",
+        )
         .undo("set policer classify interface <interface> [input] [output] acl <acl> del")
+        .undo("set policer classify interface <interface> [input] [output] del")
         .replaces(&["interface", "input", "output", "acl"])
         .stands_on("policer <policer>")
         .stands_on("access list <acl>")
+        .stands_on("classifier table <ip4>")
+        .stands_on("classifier table <ip6>")
+        .stands_on("classifier table <l2>")
         .group(GROUP)
-        .help("Let a policer meter the packets that an access list permits, or no more")
+        .help("Let policers meter what access lists permit or classifier sessions match, or not")
         .details(
-            "The lists of an interface and direction are asked in the order of their numbers; the \
-             first that permits a packet says which policer meters it. A packet that none permits \
-             passes, and so does what is not IP. The policer of the interface itself (`policer \
-             input name …`) meters what is left. Several lists may have one policer: they share \
-             its rate. Of a list with permit+reflect no session is made.",
+            "Packets that the interface receives, unless output is said. By tables: the session \
+             that a packet meets says which policer meters it (`classify session policer-hit-next \
+             …`), and one without a session passes; del takes the tables away. By list: those of \
+             an interface and direction are asked in the order of their numbers; the first that \
+             permits a packet says which policer meters it. A packet that none permits passes, and \
+             so does what is not IP. Several lists or sessions may have one policer: they share \
+             its rate. Of a list with permit+reflect no session is made. First the policers of \
+             tables meter, then those of lists, then that of the interface itself (`policer input \
+             name …`).",
         )
         .word("acl", "the number of the list, as in `set acl-plugin acl index …`")
+        .word("ip4-table", "the first classifier table for IPv4 packets")
+        .word("ip6-table", "the first classifier table for IPv6 packets")
+        .word("l2-table", "the first classifier table for all other frames")
         .example("set policer classify interface e0 input acl 5 policer gold")
         .example("set policer classify interface e0 input acl 5 del")
+        .example("set policer classify interface e0 ip4-table 0")
         .run_or_begin(set),
     );
     registry.command(
@@ -49,14 +68,34 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let direction = if args.has("input") { Direction::Input } else { Direction::Output };
+    let direction = if args.has("output") { Direction::Output } else { Direction::Input };
     let on = (args.interface(engine, "interface")?, direction);
-    let list: u32 = args.get("acl")?;
+    let Some(list) = args.optional::<u32>("acl")? else {
+        return set_tables_of(engine, on, args).map(Work::Done);
+    };
     if args.has("del") {
         class_config::detach(engine, on, list)?;
         return Ok(Work::Done(Output::none()));
     }
     class_config::attach(engine, on, list, args.get("policer")?)
+}
+
+fn set_tables_of(engine: &mut Engine, on: On, args: &Args<'_>) -> Result<Output, Refusal> {
+    let tables = match args.has("del") {
+        true => PolicerTables::default(),
+        false => PolicerTables {
+            ip4: args.optional("ip4")?,
+            ip6: args.optional("ip6")?,
+            l2: args.optional("l2")?,
+        },
+    };
+    if tables == PolicerTables::default() && !args.has("del") {
+        let remedy = "say acl, ip4-table, ip6-table or l2-table, or del";
+        return Err(Refusal::new("which packets do policers meter?").remedy(remedy));
+    }
+    let (id, direction) = on;
+    set_tables(engine, (id, direction == Direction::Output), tables)?;
+    Ok(Output::none())
 }
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {

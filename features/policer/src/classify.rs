@@ -13,39 +13,16 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{noted, packet_in_frame};
+use quiver_policing::{NO_POLICER, Neighbours, Policers, Verdict, dscp};
 
 use crate::classes::{Class, Classes};
-use crate::dscp;
-use crate::meter::Colour;
 use crate::node::PolicerDrop;
-use crate::tables::{Action, Direction, Held, Policers};
+use crate::tables::Direction;
 
 /// Keys that are classified in step.
 const BATCH: usize = 128;
-/// In the place of a policer's number: no list takes the packet.
-const NO_POLICER: u16 = u16::MAX;
 /// [`Key::owner`] of what is no packet of the family.
 const NOBODY: u32 = u32::MAX;
-
-/// What becomes of a packet.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    #[default]
-    Pass,
-    Drop,
-    /// With this code point.
-    Mark(u8),
-}
-
-impl From<Action> for Verdict {
-    fn from(action: Action) -> Verdict {
-        match action {
-            Action::Transmit => Verdict::Pass,
-            Action::Drop => Verdict::Drop,
-            Action::Mark(code_point) => Verdict::Mark(code_point),
-        }
-    }
-}
 
 impl Direction {
     const fn of(is_output: bool) -> Direction {
@@ -145,26 +122,14 @@ impl<F: Keyed, const OUTPUT: bool> Classify<F, OUTPUT> {
         keys: &[Key<F::Address>],
         verdicts: &mut [Verdict],
     ) {
-        let mut current: Option<(u16, Option<Held<'_>>)> = None;
+        let mut run = Neighbours::new(&self.policers, context.pass(), context.now_ns());
         for ((policer, key), verdict) in policers.iter().zip(keys).zip(verdicts) {
-            if *policer == NO_POLICER {
-                continue;
-            }
-            if current.as_ref().is_none_or(|(number, _)| number != policer) {
-                // The meter of the one before is given back first.
-                drop(current.take());
-                let now_ns = context.now_ns();
-                let of = self.policers.get(*policer, context.pass());
-                current = Some((*policer, of.map(|of| Held::new(of, now_ns))));
-            }
-            if let Some((_, Some(held))) = &mut current {
-                let before = match held.is_colour_aware() {
-                    true => {
-                        dscp::colour_of(((key.fields & field::DSCP) >> field::DSCP_SHIFT) as u8)
-                    }
-                    false => Colour::Green,
-                };
-                *verdict = held.police(key.length.into(), before).into();
+            // What no list takes is not metered.
+            if *policer != NO_POLICER {
+                *verdict = run.police(*policer, key.length.into(), || {
+                    let code_point = (key.fields & field::DSCP) >> field::DSCP_SHIFT;
+                    dscp::colour_of(code_point as u8)
+                });
             }
         }
     }
@@ -248,11 +213,8 @@ impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
 }
 
 /// The declaration.
-pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(
-    policers: &Arc<Policers>,
-    classes: &Arc<Classes>,
-) -> NodeSpec {
-    let (policers, classes) = (policers.clone(), classes.clone());
+pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(classes: &Arc<Classes>) -> NodeSpec {
+    let classes = classes.clone();
     let direction = Direction::of(OUTPUT);
     let help = match direction {
         Direction::Input => "Meters what interfaces receive by the policers of access lists",
@@ -260,7 +222,7 @@ pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(
     };
     NodeSpec::look_up(help, move |wiring| Classify::<F, OUTPUT> {
         lists: wiring.shared(),
-        policers: policers.clone(),
+        policers: wiring.shared(),
         classes: classes.clone(),
         family: PhantomData,
     })

@@ -3,10 +3,11 @@
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order, quoted};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
+use quiver_policing::meter::{Kind, Rates, Unit};
+use quiver_policing::{Action, Terms};
 
-use crate::config::{self, Config, Wish};
-use crate::meter::{Kind, Rates, Unit};
-use crate::tables::{Action, Direction};
+use crate::config::{self, Config};
+use crate::tables::Direction;
 
 /// The group of the commands.
 pub(crate) const GROUP: &str = "Quality of service";
@@ -61,11 +62,10 @@ pub(crate) fn register(registry: &mut Registry) {
              mark-and-transmit 12",
         )
         .run(|engine: &mut Engine, args| {
-            let (name, wish): (&str, Wish) = (args.get("name")?, wish(args)?);
-            config::put(engine, name, wish)?;
-            Ok(wish
-                .warning()
-                .map_or_else(Output::none, |warning| Output::text(format!("warning: {warning}"))))
+            let terms = terms(args)?;
+            config::put(engine, args.get("name")?, terms)?;
+            let warning = config::warning(&terms);
+            Ok(warning.map_or_else(Output::none, |text| Output::text(format!("warning: {text}"))))
         }),
     );
     registry.command(
@@ -115,7 +115,7 @@ fn apply(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn wish(args: &Args<'_>) -> Result<Wish, Refusal> {
+fn terms(args: &Args<'_>) -> Result<Terms, Refusal> {
     let unit = match args.get("unit")? {
         "pps" => Unit::Packets,
         _ => Unit::Bits,
@@ -134,7 +134,7 @@ fn wish(args: &Args<'_>) -> Result<Wish, Refusal> {
         Kind::TwoRates2698 | Kind::TwoRates4115 => burst(excess),
     });
     let action = |word, code_point, default| action(args, word, code_point, default);
-    Ok(Wish {
+    Ok(Terms {
         rates: Rates { kind, unit, committed, committed_burst, excess, excess_burst },
         actions: [
             action("conform", "conform-dscp", Action::Transmit)?,
@@ -191,8 +191,8 @@ pub(crate) fn names(engine: &Engine) -> Vec<String> {
 /// `show running-config`: a policer.
 pub(crate) fn write_policer(engine: &Engine, config: &mut ConfigWriter, name: String) {
     let known = engine.get::<Config>().and_then(|known| known.policers.get(&name));
-    let Some(wish) = known.map(|known| known.wish) else { return };
-    let Rates { kind, unit, committed, committed_burst, excess, excess_burst } = wish.rates;
+    let Some(terms) = known.map(|known| known.terms) else { return };
+    let Rates { kind, unit, committed, committed_burst, excess, excess_burst } = terms.rates;
     let (word, times) = match unit {
         Unit::Bits => ("kbps", KILO),
         Unit::Packets => ("pps", 1),
@@ -209,11 +209,11 @@ pub(crate) fn write_policer(engine: &Engine, config: &mut ConfigWriter, name: St
         line += &format!(" eb {excess_burst}");
     }
     line += &format!(" type {}", kind.word());
-    if wish.is_colour_aware {
+    if terms.is_colour_aware {
         line += " color-aware";
     }
     let defaults = [Action::Transmit, Action::Transmit, Action::Drop];
-    let said = ["conform", "exceed", "violate"].into_iter().zip(wish.actions).zip(defaults);
+    let said = ["conform", "exceed", "violate"].into_iter().zip(terms.actions).zip(defaults);
     for ((word, action), _) in said.filter(|((_, action), default)| action != default) {
         line += &format!(" {word}-action {}", words(action));
     }

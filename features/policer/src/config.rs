@@ -5,68 +5,58 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
+use quiver_policing::meter::{Kind, Rates, Unit};
+use quiver_policing::{Counts, POLICERS_MAX, Policer, PolicerNames, Policers, Terms, unknown};
 
 use crate::class_config::{self, ClassesOf, On};
 use crate::classes::Classes;
-use crate::meter::{Kind, Meter, Rates, Unit};
-use crate::tables::{Action, Counts, Direction, POLICERS_MAX, Policer, Policers};
+use crate::subscriber_config::{self, Subscribers};
+use crate::tables::{Attached, Direction};
 
 /// Letters of a name at most.
 const NAME_MAX: usize = 64;
 /// A burst below the frames of Ethernet lets none of full length pass.
 const FRAME_BYTES: u64 = 1514;
 
-/// What a policer is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
-    pub rates: Rates,
-    /// By colour.
-    pub actions: [Action; 3],
-    pub is_colour_aware: bool,
+/// Do the rates fit the type?
+fn check(terms: &Terms) -> Result<(), Refusal> {
+    let Rates { kind, committed, excess, excess_burst, .. } = terms.rates;
+    let refuse = |what: String, remedy: &str| Err(Refusal::new(what).remedy(remedy));
+    let word = kind.word();
+    match kind {
+        Kind::OneRateTwoColours if excess_burst > 0 => {
+            refuse(format!("{word} has one burst"), "leave eb out, or say type 1r3c")
+        }
+        Kind::OneRateTwoColours | Kind::OneRateThreeColours if excess > 0 => {
+            refuse(format!("{word} has one rate"), "leave eir out, or say type 2r3c-4115")
+        }
+        Kind::TwoRates2698 if excess < committed => refuse(
+            format!("eir is the peak rate of {word} and at least as high as cir"),
+            "raise eir, or say type 2r3c-4115, whose rates add up",
+        ),
+        Kind::TwoRates4115 if excess == 0 => {
+            refuse(format!("{word} needs a second rate"), "say eir, or type 1r3c")
+        }
+        _ => Ok(()),
+    }
 }
 
-impl Wish {
-    /// Do the rates fit the type?
-    fn check(&self) -> Result<(), Refusal> {
-        let Rates { kind, committed, excess, excess_burst, .. } = self.rates;
-        let refuse = |what: String, remedy: &str| Err(Refusal::new(what).remedy(remedy));
-        let word = kind.word();
-        match kind {
-            Kind::OneRateTwoColours if excess_burst > 0 => {
-                refuse(format!("{word} has one burst"), "leave eb out, or say type 1r3c")
-            }
-            Kind::OneRateTwoColours | Kind::OneRateThreeColours if excess > 0 => {
-                refuse(format!("{word} has one rate"), "leave eir out, or say type 2r3c-4115")
-            }
-            Kind::TwoRates2698 if excess < committed => refuse(
-                format!("eir is the peak rate of {word} and at least as high as cir"),
-                "raise eir, or say type 2r3c-4115, whose rates add up",
-            ),
-            Kind::TwoRates4115 if excess == 0 => {
-                refuse(format!("{word} needs a second rate"), "say eir, or type 1r3c")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What an operator should know of it.
-    pub fn warning(&self) -> Option<String> {
-        let Rates { unit, committed_burst, .. } = self.rates;
-        (unit == Unit::Bits && committed_burst < FRAME_BYTES).then(|| {
-            format!(
-                "the burst of {committed_burst} bytes is shorter than a frame of {FRAME_BYTES}: \
-                 such frames never conform"
-            )
-        })
-    }
+/// What an operator should know of a policer's terms.
+pub(crate) fn warning(terms: &Terms) -> Option<String> {
+    let Rates { unit, committed_burst, .. } = terms.rates;
+    (unit == Unit::Bits && committed_burst < FRAME_BYTES).then(|| {
+        format!(
+            "the burst of {committed_burst} bytes is shorter than a frame of {FRAME_BYTES}: such \
+             frames never conform"
+        )
+    })
 }
 
 /// A policer that is configured.
 pub(crate) struct Configured {
     pub number: u16,
-    pub wish: Wish,
+    pub terms: Terms,
     pub counts: Arc<Counts>,
 }
 
@@ -78,50 +68,48 @@ pub(crate) struct Config {
     /// Which one meters what a list takes.
     pub classes: BTreeMap<On, ClassesOf>,
     pub class_table: Arc<Classes>,
+    pub subscribers: Subscribers,
     /// Numbers that were given back, and the first that nobody has had.
     free: Vec<u16>,
     fresh: u16,
     published: Arc<Policers>,
+    attached_table: Arc<Attached>,
 }
 
 impl Config {
-    pub fn new(epochs: &Arc<Epochs>) -> Config {
-        let (policers, attached) = (BTreeMap::new(), BTreeMap::new());
+    pub fn new(
+        published: Arc<Policers>,
+        attached_table: Arc<Attached>,
+        class_table: Arc<Classes>,
+        subscribers: Subscribers,
+    ) -> Config {
         Config {
-            policers,
-            attached,
+            policers: BTreeMap::new(),
+            attached: BTreeMap::new(),
             classes: BTreeMap::new(),
-            class_table: Arc::new(Classes::new(epochs)),
+            class_table,
+            subscribers,
             free: Vec::new(),
             fresh: 0,
-            published: Arc::new(Policers::new(epochs)),
+            published,
+            attached_table,
         }
-    }
-
-    pub fn published(&self) -> &Arc<Policers> {
-        &self.published
     }
 
     /// Let workers have it, with full buckets.
     fn publish(&self, of: &Configured, now_ns: u64) {
-        let Wish { rates, actions, is_colour_aware } = of.wish;
-        let (meter, counts) = (Meter::new(rates, now_ns), of.counts.clone());
-        let counts_packets = rates.unit == Unit::Packets;
-        let policer = Policer::new(meter, actions, is_colour_aware, counts_packets, counts);
+        let policer = Policer::new(of.terms, now_ns, of.counts.clone());
         self.published.publish(of.number, Some(policer));
     }
 
     pub fn known(&self, name: &str) -> Result<&Configured, Refusal> {
-        self.policers.get(name).ok_or_else(|| {
-            Refusal::new(format!("there is no policer {name}"))
-                .remedy("`show policer` lists them; `policer add name …` makes one")
-        })
+        self.policers.get(name).ok_or_else(|| unknown(name))
     }
 }
 
 /// Make a policer, or give it other rates. What it has counted stays.
-pub(crate) fn put(engine: &mut Engine, name: &str, wish: Wish) -> Result<(), Refusal> {
-    wish.check()?;
+pub(crate) fn put(engine: &mut Engine, name: &str, terms: Terms) -> Result<(), Refusal> {
+    check(&terms)?;
     if name.len() > NAME_MAX {
         let what = format!("a policer's name has at most {NAME_MAX} letters");
         return Err(Refusal::new(what).remedy("give it a shorter name"));
@@ -132,8 +120,11 @@ pub(crate) fn put(engine: &mut Engine, name: &str, wish: Wish) -> Result<(), Ref
             Some(known) => (known.number, known.counts.clone()),
             None => (config.take_number()?, Arc::default()),
         };
-        let configured = Configured { number, wish, counts };
+        let configured = Configured { number, terms, counts };
         config.publish(&configured, now_ns);
+        if let Some(names) = engine.get_mut::<PolicerNames>() {
+            names.add(name, number);
+        }
         config.policers.insert(name.to_owned(), configured);
         Ok(())
     })
@@ -174,6 +165,20 @@ pub(crate) fn delete(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
                 format!("`set policer classify interface {on} {word} acl {list} del` first");
             return Err(Refusal::new(what).remedy(remedy));
         }
+        if let Some(prefix) = config.subscribers.prefix_with(name) {
+            let what = format!("policer {name} meters subscribers of {prefix}");
+            return Err(
+                Refusal::new(what).remedy(format!("`policer subscriber del {prefix}` first"))
+            );
+        }
+        let names = engine.get_mut::<PolicerNames>();
+        if let Some(user) = names.as_ref().and_then(|names| names.user_of(name)) {
+            return Err(Refusal::new(format!("policer {name} is used by {user}"))
+                .remedy("take it away there first"));
+        }
+        if let Some(names) = names {
+            names.remove(name);
+        }
         config.policers.remove(name);
         config.published.publish(number, None);
         config.free.push(number);
@@ -199,11 +204,11 @@ pub(crate) fn attach(
     engine.with(|engine, config: &mut Config| {
         let number = config.known(name)?.number;
         let is_first = !config.attached.contains_key(&(on, direction));
-        config.published.attach(on, direction, Some(number));
+        config.attached_table.attach(on, direction, Some(number));
         if is_first
             && let Err(error) = engine.set_feature(on, direction.arc(), direction.node(), true)
         {
-            config.published.attach(on, direction, None);
+            config.attached_table.attach(on, direction, None);
             return Err(error.into());
         }
         config.attached.insert((on, direction), name.to_owned());
@@ -226,7 +231,7 @@ pub(crate) fn detach(
             return Err(Refusal::new(what).remedy("`show policer interface` lists what does"));
         }
         engine.set_feature(on, direction.arc(), direction.node(), false)?;
-        config.published.attach(on, direction, None);
+        config.attached_table.attach(on, direction, None);
         config.attached.remove(&(on, direction));
         Ok(())
     })
@@ -239,9 +244,10 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
     engine.with(|_, config: &mut Config| {
         for direction in Direction::ALL {
-            config.published.attach(id, direction, None);
+            config.attached_table.attach(id, direction, None);
             config.attached.remove(&(id, direction));
         }
+        subscriber_config::forget_interface(&mut config.subscribers, id);
     });
     class_config::forget_interface(engine, id);
 }

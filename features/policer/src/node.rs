@@ -6,10 +6,10 @@ use std::sync::Arc;
 use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
 use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_policing::meter::Colour;
+use quiver_policing::{Action, Held, Policers, dscp};
 
-use crate::dscp;
-use crate::meter::Colour;
-use crate::tables::{Action, Direction, Held, Policers};
+use crate::tables::{Attached, Direction};
 
 quiver_core::reasons! {
     /// Why policers drop packets.
@@ -63,6 +63,7 @@ impl Direction {
 struct Police {
     direction: Direction,
     policers: Arc<Policers>,
+    attached: Arc<Attached>,
 }
 
 /// The policer of an interface, while packets of that one come.
@@ -75,7 +76,7 @@ struct Current<'p> {
 
 impl Police {
     fn current<'p>(&self, cx: &Context<'p>, id: InterfaceId) -> Current<'p> {
-        let policer = self.policers.of(id, self.direction, cx.pass);
+        let policer = self.policers.get(self.attached.of(id, self.direction), cx.pass);
         let held = policer.map(|policer| Held::new(policer, cx.now_ns));
         Current { id, held, is_bare: cx.interface(id).is_some_and(|row| row.mac == [0; 6]) }
     }
@@ -119,14 +120,14 @@ impl Node for Police {
 }
 
 /// The declaration.
-pub(crate) fn spec(direction: Direction, policers: &Arc<Policers>) -> NodeSpec {
-    let policers = policers.clone();
+pub(crate) fn spec(direction: Direction, attached: &Arc<Attached>) -> NodeSpec {
+    let attached = attached.clone();
     let help = match direction {
         Direction::Input => "Meters what interfaces receive by their policers",
         Direction::Output => "Meters what interfaces send by their policers",
     };
-    NodeSpec::new(direction.node(), help, move |_| {
-        Box::new(Police { direction, policers: policers.clone() })
+    NodeSpec::new(direction.node(), help, move |wiring| {
+        Box::new(Police { direction, policers: wiring.shared(), attached: attached.clone() })
     })
     .reasons::<PolicerDrop>()
     .describe(move |record, names| {

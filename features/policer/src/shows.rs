@@ -2,11 +2,15 @@
 
 use quiver_control::{Args, Column, Command, Listing, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
+use quiver_policing::Action;
+use quiver_policing::meter::{Colour, Rates, Unit};
 
 use crate::commands::{GROUP, names, words};
 use crate::config::{Config, Configured};
-use crate::meter::{Colour, Rates, Unit};
-use crate::tables::{Action, Direction};
+use crate::tables::Direction;
+
+/// In the place of a policer's name: each subscriber has its own.
+const EACH_SUBSCRIBER: &str = "(each subscriber)";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -59,8 +63,8 @@ fn add(engine: &Engine, table: &mut Table, name: String) {
     let Some(known) = engine.get::<Config>().and_then(|config| config.policers.get(&name)) else {
         return;
     };
-    let Configured { wish, counts, .. } = known;
-    let Rates { kind, unit, committed, committed_burst, excess, excess_burst } = wish.rates;
+    let Configured { terms, counts, .. } = known;
+    let Rates { kind, unit, committed, committed_burst, excess, excess_burst } = terms.rates;
     let (unit, times) = match unit {
         Unit::Bits => ("kbps", 1000),
         Unit::Packets => ("pps", 1),
@@ -68,10 +72,10 @@ fn add(engine: &Engine, table: &mut Table, name: String) {
     let mut row = |result: &str, action: Action, (packets, bytes): (u64, u64)| {
         let row = table.row().cell(&name).cell(kind.word()).cell(unit);
         let row = row.cell(committed / times).cell(committed_burst);
-        let row = row.cell(excess / times).cell(excess_burst).cell(wish.is_colour_aware);
+        let row = row.cell(excess / times).cell(excess_burst).cell(terms.is_colour_aware);
         row.cell(result).cell(words(action)).cell(packets).cell(bytes);
     };
-    for (colour, action) in Colour::ALL.into_iter().zip(wish.actions) {
+    for (colour, action) in Colour::ALL.into_iter().zip(terms.actions) {
         row(colour.word(), action, counts.colours[colour as usize].get());
     }
     let unmetered = counts.unmetered.get();
@@ -82,11 +86,18 @@ fn add(engine: &Engine, table: &mut Table, name: String) {
 
 fn interfaces(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
     let columns = ["Interface", "Direction", "Policer"].map(Column::left);
-    let attached = engine.get::<Config>().into_iter().flat_map(|config| &config.attached);
-    let of = attached.filter(|((id, _), _)| only.is_none_or(|only| only == *id));
-    let keys: Vec<(InterfaceId, Direction)> = of.map(|(on, _)| *on).collect();
-    let add = |engine: &Engine, table: &mut Table, on: (InterfaceId, Direction)| {
-        let name = engine.get::<Config>().and_then(|config| config.attached.get(&on));
+    let config = engine.get::<Config>();
+    let policers = config.into_iter().flat_map(|config| config.attached.keys());
+    let subscribers = config.into_iter().flat_map(|config| &config.subscribers.on);
+    let all = policers.map(|on| (*on, false)).chain(subscribers.map(|on| (*on, true)));
+    let mut keys: Vec<((InterfaceId, Direction), bool)> =
+        all.filter(|((id, _), _)| only.is_none_or(|only| only == *id)).collect();
+    keys.sort_unstable();
+    let add = |engine: &Engine, table: &mut Table, (on, is_by_subscriber)| {
+        let name = engine.get::<Config>().and_then(|config| match is_by_subscriber {
+            true => config.subscribers.on.contains(&on).then_some(EACH_SUBSCRIBER),
+            false => config.attached.get(&on).map(String::as_str),
+        });
         if let Some(name) = name {
             table.row().cell(engine.interface_name(on.0)).cell(on.1.word()).cell(name);
         }

@@ -2,5 +2,5 @@
 
 mod any_classes;
 mod classes;
-mod meters;
 mod policers;
+mod subscribers;

@@ -101,50 +101,64 @@ pub struct Rates {
     pub excess_burst: u64,
 }
 
-/// The buckets of a meter.
-#[derive(Clone, Debug)]
-pub struct Meter {
+/// What a meter's buckets hold when they are full, and how they fill: it never changes, so that
+/// many meters share it.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
     rates: Rates,
-    /// What the buckets hold at most, and hold; tokens.
+    /// Tokens that the buckets hold at most.
     full: [u64; 2],
-    held: [u64; 2],
-    /// When they were filled last, nanoseconds.
-    filled_ns: u64,
 }
 
-impl Meter {
-    /// With full buckets, as each of the RFCs begins.
-    pub fn new(rates: Rates, now_ns: u64) -> Meter {
+/// The buckets of a meter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buckets {
+    /// Tokens that they hold.
+    pub held: [u64; 2],
+    /// When they were filled last, nanoseconds.
+    pub filled_ns: u64,
+}
+
+impl Plan {
+    /// Of these rates and bursts.
+    pub fn new(rates: Rates) -> Plan {
         let tokens = |burst: u64| burst.min(Unit::BURST_MAX) * rates.unit.tokens();
-        let full = [tokens(rates.committed_burst), tokens(rates.excess_burst)];
-        Meter { rates, full, held: full, filled_ns: now_ns }
+        Plan { rates, full: [tokens(rates.committed_burst), tokens(rates.excess_burst)] }
     }
 
-    /// Fill the buckets with what time has brought. Time that goes back brings nothing.
+    /// Full buckets, as each of the RFCs begins.
     #[inline]
-    pub fn fill(&mut self, now_ns: u64) {
-        let elapsed_ns = now_ns.saturating_sub(self.filled_ns);
+    pub fn full(&self, now_ns: u64) -> Buckets {
+        Buckets { held: self.full, filled_ns: now_ns }
+    }
+
+    /// Fill the buckets with what time has brought. Time that goes back brings nothing. What
+    /// another plan has left in them is cut to what they hold at most.
+    #[inline]
+    pub fn fill(&self, buckets: &mut Buckets, now_ns: u64) {
+        let elapsed_ns = now_ns.saturating_sub(buckets.filled_ns);
         if elapsed_ns == 0 {
             return;
         }
-        self.filled_ns = now_ns;
+        buckets.filled_ns = now_ns;
         // More than a bucket holds is as much as it holds.
-        let first = self.held[0].saturating_add(elapsed_ns.saturating_mul(self.rates.committed));
-        self.held[0] = first.min(self.full[0]);
+        let held = buckets.held[0].min(self.full[0]);
+        let first = held.saturating_add(elapsed_ns.saturating_mul(self.rates.committed));
+        buckets.held[0] = first.min(self.full[0]);
         let second = match self.rates.kind {
             Kind::OneRateTwoColours => 0,
-            Kind::OneRateThreeColours => first - self.held[0],
+            Kind::OneRateThreeColours => first - buckets.held[0],
             _ => elapsed_ns.saturating_mul(self.rates.excess),
         };
-        self.held[1] = self.held[1].saturating_add(second).min(self.full[1]);
+        buckets.held[1] = buckets.held[1].saturating_add(second).min(self.full[1]);
     }
 
     /// The colour of a packet that costs so many units of a burst, and had a colour before; one
     /// that nobody has coloured is green. Buckets lose what it takes.
     #[inline]
-    pub fn colour(&mut self, units: u64, before: Colour) -> Colour {
+    pub fn colour(&self, buckets: &mut Buckets, units: u64, before: Colour) -> Colour {
         let cost = units.saturating_mul(self.rates.unit.tokens());
-        let [first, second] = self.held.map(|held| held >= cost);
+        let [first, second] = buckets.held.map(|held| held >= cost);
         let (colour, takes) = match self.rates.kind {
             Kind::TwoRates2698 if before == Colour::Red || !second => (Colour::Red, [false; 2]),
             Kind::TwoRates2698 if before == Colour::Yellow || !first => {
@@ -156,9 +170,41 @@ impl Meter {
             _ if before != Colour::Red && second => (Colour::Yellow, [false, true]),
             _ => (Colour::Red, [false; 2]),
         };
-        for (held, takes) in self.held.iter_mut().zip(takes) {
+        for (held, takes) in buckets.held.iter_mut().zip(takes) {
             *held -= if takes { cost } else { 0 };
         }
         colour
+    }
+}
+
+/// A plan with buckets of its own.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    plan: Plan,
+    buckets: Buckets,
+}
+
+impl Meter {
+    /// With full buckets.
+    pub fn new(rates: Rates, now_ns: u64) -> Meter {
+        let plan = Plan::new(rates);
+        Meter { plan, buckets: plan.full(now_ns) }
+    }
+
+    /// [`Plan::fill`] its buckets.
+    #[inline]
+    pub fn fill(&mut self, now_ns: u64) {
+        self.plan.fill(&mut self.buckets, now_ns);
+    }
+
+    /// The [`Plan::colour`] of a packet.
+    #[inline]
+    pub fn colour(&mut self, units: u64, before: Colour) -> Colour {
+        self.plan.colour(&mut self.buckets, units, before)
+    }
+
+    /// How its buckets fill.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 }

@@ -1,7 +1,7 @@
 //! Meters beside the text of the RFCs, told again with buckets of exact fractions.
 
 use proptest::prelude::*;
-use quiver_policer::meter::{Colour, Kind, Meter, Rates, Unit};
+use quiver_policing::meter::{Colour, Kind, Meter, Rates, Unit};
 
 /// Buckets in units of 1/(8 * 10^9) byte, which are filled at each nanosecond's end by as many as
 /// bits a second say.

@@ -1,0 +1,3 @@
+//! Meters beside the text of the RFCs.
+
+mod meters;
