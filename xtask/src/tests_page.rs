@@ -173,10 +173,7 @@ const AREAS: &[(&str, &[Source])] = &[
         ],
     ),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
-    (
-        "Policers",
-        &[all("engine/policing"), all("features/policer"), some("tests", &["policer"])],
-    ),
+    ("Policers", &[all("engine/policing"), all("features/policer"), some("tests", &["policer"])]),
     ("Classes of service", &[all("features/qos"), some("tests", &["qos"])]),
     ("Classifier tables", &[all("features/classify"), some("tests", &["classify"])]),
     ("Shapers", &[all("engine/shaping"), all("features/shaper"), some("tests", &["shaper"])]),

@@ -71,12 +71,7 @@ impl<'p> Neighbours<'p> {
     /// What becomes of the next packet, of so many bytes. Without such a policer it passes.
     /// `before`: the colour that it had, which only policers that are aware of it want to know.
     #[inline]
-    pub fn police(
-        &mut self,
-        number: u16,
-        bytes: u64,
-        before: impl FnOnce() -> Colour,
-    ) -> Verdict {
+    pub fn police(&mut self, number: u16, bytes: u64, before: impl FnOnce() -> Colour) -> Verdict {
         if self.current.as_ref().is_none_or(|(current, _)| *current != number) {
             // The meter of the one before is given back first.
             drop(self.current.take());

@@ -64,8 +64,7 @@ impl SessionAction {
 
     #[inline(always)]
     pub fn from_bits(bits: u64) -> SessionAction {
-        let look_up =
-            |family| SessionAction::LookUp { family, table: (bits >> TABLE_AT) as u32 };
+        let look_up = |family| SessionAction::LookUp { family, table: (bits >> TABLE_AT) as u32 };
         match bits & ((1 << KIND_BITS) - 1) {
             DENY => SessionAction::Access(Action::Deny),
             POLICE => {

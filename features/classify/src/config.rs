@@ -146,7 +146,9 @@ pub(crate) fn delete_table(engine: &mut Engine, number: u16) -> Result<(), Refus
             let what = format!("classifier table {number} classifies the {word} of {on}");
             let remedy = match purpose {
                 Purpose::Access => format!("`set interface {word} acl intfc {on} del` first"),
-                Purpose::Police => format!("`set policer classify interface {on} {word} del` first"),
+                Purpose::Police => {
+                    format!("`set policer classify interface {on} {word} del` first")
+                }
             };
             return Err(Refusal::new(what).remedy(remedy));
         }

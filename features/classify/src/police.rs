@@ -23,7 +23,8 @@ quiver_core::reasons! {
     /// Why policers of sessions drop packets.
     pub enum PolicedDrop {
         /// Too much.
-        Policed = "policed", "more than the rate of the session's policer lets pass (`show policer`)";
+        Policed = "policed",
+            "more than the rate of the session's policer lets pass (`show policer`)";
     }
 }
 
@@ -112,8 +113,9 @@ impl<const OUTPUT: bool> LookUp for Police<OUTPUT> {
     #[inline(always)]
     fn key(&self, state: State, packet: &mut Packet) -> Request {
         let access = self.access(state, packet);
-        let request = Request::of_frame(&self.tables, access, packet.bytes());
-        Request { length: packet.length() as u32, ..request }
+        let mut request = Request::of_frame(&self.tables, access, packet.bytes());
+        request.length = packet.length() as u32;
+        request
     }
 
     fn find(&self, _: Variant, _: State, _: &[Request], found: &mut [Met]) {

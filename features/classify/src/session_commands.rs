@@ -42,7 +42,10 @@ pub(crate) fn register(registry: &mut Registry) {
              place of the interface's, if its tables are those of `set interface input acl`.",
         )
         .word("acl-hit-next", "what becomes of packets that meet it, at an access list")
-        .word("set-ip4-fib-id", "the table that IPv4 packets are looked up in, as in `ip table add`")
+        .word(
+            "set-ip4-fib-id",
+            "the table that IPv4 packets are looked up in, as in `ip table add`",
+        )
         .word("set-ip6-fib-id", "the same, of IPv6 packets, as in `ip6 table add`")
         .word("match", MATCH_HELP)
         .example("classify session acl-hit-next deny table-index 0 match l3 ip4 src 192.0.2.1")
@@ -119,7 +122,9 @@ fn routed(args: &Args<'_>) -> Result<Wanted, Refusal> {
         (None, None) => return Ok(Wanted::Access(action)),
     };
     if action == Action::Deny {
-        return Err(args.refuse(word, "packets that are denied are not looked up").remedy("permit"));
+        return Err(args
+            .refuse(word, "packets that are denied are not looked up")
+            .remedy("permit"));
     }
     Ok(Wanted::LookUp { family, id })
 }

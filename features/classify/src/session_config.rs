@@ -94,9 +94,9 @@ fn take_hold(
             let (family, id) = (*family, *id);
             let fib = engine.get_mut::<Fib>();
             let fib = fib.ok_or_else(|| Refusal::new("this router does not route packets"))?;
-            let index = fib.table_index(family, id).ok_or_else(|| {
-                Refusal::new(FibError::NoTable { family, id }.to_string())
-            })?;
+            let index = fib
+                .table_index(family, id)
+                .ok_or_else(|| Refusal::new(FibError::NoTable { family, id }.to_string()))?;
             if count(&mut routed.held, (family, id), true) {
                 fib.hold_table(family, index, HOLDER);
             }

@@ -54,10 +54,10 @@ fn a_session_says_which_policer_meters_its_packets() {
         let rows = router.json("show policer gold");
         assert_eq!((&rows[0]["packets"], &rows[2]["packets"]), (&4.into(), &8.into()));
         let sessions = router.json("show classify tables index 2 verbose");
-        assert_eq!((&sessions[0]["hits"], &sessions[0]["action"]), (
-            &6.into(),
-            &"policer-hit-next gold".into()
-        ));
+        assert_eq!(
+            (&sessions[0]["hits"], &sessions[0]["action"]),
+            (&6.into(), &"policer-hit-next gold".into())
+        );
         let shown = router.json("show classify policer type ip6");
         assert_eq!((&shown[0]["direction"], &shown[0]["table"]), (&word.into(), &3.into()));
         router.cli(&format!("set policer classify interface {on} {word} del"));
@@ -107,7 +107,10 @@ fn what_is_in_use_stays_and_what_is_printed_can_be_typed_again() {
     let config = router.cli("show running-config");
     for (line, why) in [
         ("policer del name gold", "is used by sessions of classifier table"),
-        ("classify session policer-hit-next x table-index 3 match l3 ip6 l4 dst_port 1", "no policer x"),
+        (
+            "classify session policer-hit-next x table-index 3 match l3 ip6 l4 dst_port 1",
+            "no policer x",
+        ),
         ("classify table del table 2", "classifies the input of e0"),
         ("set policer classify interface e0 ip4-table 99", "no classifier table 99"),
         ("set policer classify interface e0 input", "which packets"),
@@ -181,7 +184,8 @@ proptest! {
         }
         for (host, at) in &hosts {
             router.cli(&format!(
-                "classify session policer-hit-next p{at} table-index 1 match l3 ip4 src 10.0.0.{host}"
+                "classify session policer-hit-next p{at} table-index 1 match l3 ip4 src \
+                 10.0.0.{host}"
             ));
         }
         router.cli("set policer classify interface e0 input ip4-table 0");

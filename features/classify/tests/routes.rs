@@ -62,8 +62,10 @@ fn packets_that_meet_a_session_are_looked_up_in_its_table() {
     let sent = router.sent("e2");
     assert_eq!((sent[0][22], &sent[0][..6]), (63, &[2, 0, 0, 0, 0, 2][..]));
 
-    router.cli("classify session acl-hit-next permit table-index 0 match \"l3 ip4 proto 17 l4 \
-                dst_port 53\"");
+    router.cli(
+        "classify session acl-hit-next permit table-index 0 match \"l3 ip4 proto 17 l4 \
+                dst_port 53\"",
+    );
     assert_eq!(went(&mut router, &[ip4(2, 53), ip4(5, 80)]), (1, 1));
     router.cli("classify session del table-index 1 match l3 ip4 src 10.0.0.5");
     assert_eq!(went(&mut router, &[ip4(5, 80), ip6(53)]), (1, 1));

@@ -96,7 +96,9 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show policer subscriber [<address:ip>] [verbose]")
             .group(GROUP)
-            .help("Show whose packets policers meter; with an address or verbose: what they came to")
+            .help(
+                "Show whose packets policers meter; with an address or verbose: what they came to",
+            )
             .details("verbose lists subscribers of whom packets were seen.")
             .word("address", "the subscriber who has this address")
             .example("show policer subscriber 10.0.0.7")

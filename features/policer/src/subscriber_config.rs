@@ -218,12 +218,7 @@ impl Subscribers {
         Ok(Place { first, width, shift, policers })
     }
 
-    fn put(
-        &mut self,
-        prefix: IpPrefix,
-        wanted: Wanted,
-        policers: [u16; 2],
-    ) -> Result<(), Refusal> {
+    fn put(&mut self, prefix: IpPrefix, wanted: Wanted, policers: [u16; 2]) -> Result<(), Refusal> {
         let (width, shift) = size(prefix, wanted.each)?;
         if let Some(Known { number, place: before, .. }) = self.known.get(&prefix) {
             let (number, before) = (*number, *before);

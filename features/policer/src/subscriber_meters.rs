@@ -1,4 +1,5 @@
-//! The buckets and counts of each subscriber: one line, which a worker has for neighbouring packets.
+//! The buckets and counts of each subscriber: one line, which a worker has for neighbouring
+//! packets.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,9 @@
-//! `policer-subscriber-input`, `policer-subscriber-output`: each subscriber's packets are metered by
-//! buckets of its own, by their source where they come in, by their destination where they go out.
+//! `policer-subscriber-input`, `policer-subscriber-output`: each subscriber's packets are metered
+//! by buckets of its own, by their source where they come in, by their destination where they go
+//! out.
 //!
-//! A block's addresses are looked up together, and the lines that they lead to asked for, before the
-//! first packet is metered.
+//! A block's addresses are looked up together, and the lines that they lead to asked for, before
+//! the first packet is metered.
 
 use std::sync::Arc;
 

@@ -143,7 +143,8 @@ fn networks_of_ip6_are_subscribers_and_the_longest_prefix_counts() {
 fn a_change_of_rates_takes_effect_at_once_and_keeps_counts() {
     let mut router = router();
     let prefix = all_hosts();
-    let add = |policer| format!("policer subscriber add {prefix} policer {policer} upload {policer}");
+    let add =
+        |policer| format!("policer subscriber add {prefix} policer {policer} upload {policer}");
     run(
         &mut router,
         &[
@@ -248,7 +249,9 @@ proptest! {
     /// Beside a list of prefixes, each with so many packets left.
     #[test]
     fn whatever_prefixes_there_are_each_packet_is_its_longest_ones(
-        prefixes in prop::collection::btree_map((any::<u8>(), 24u8..=32), (0u8..=8, 0usize..3), 1..12),
+        prefixes in prop::collection::btree_map(
+            (any::<u8>(), 24u8..=32), (0u8..=8, 0usize..3), 1..12,
+        ),
         packets in prop::collection::vec(any::<u8>(), 1..300),
     ) {
         let mut router = router();
