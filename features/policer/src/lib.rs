@@ -60,6 +60,11 @@ pub fn register(registry: &mut Registry) {
     subscriber_commands::register(registry);
     shows::register(registry);
     running_config(registry);
+    registry.memory(|engine: &Engine| {
+        let config = engine.get::<Config>();
+        let bytes = config.map_or(0, |config| config.subscribers.meter_bytes());
+        vec![("policers of subscribers", bytes as u64)]
+    });
     let epochs = registry.graph.epochs().clone();
     registry.on_start(move |engine| {
         let Some(policers) = engine.shared() else { return };

@@ -14,7 +14,7 @@ use quiver_tables::memory::Limbo;
 use quiver_tables::prefix::IpPrefix;
 
 use crate::config::Config;
-use crate::subscriber_meters::Counted;
+use crate::subscriber_meters::{Counted, Meters};
 use crate::subscriber_node::NO_SUBSCRIBER;
 use crate::subscriber_numbers::Numbers;
 use crate::subscribers::{NUMBER_BITS, Place, SUBSCRIBERS_MAX, SubscriberTables};
@@ -144,6 +144,11 @@ impl Subscribers {
         };
         let meters = &self.tables.meters[direction as usize];
         Some((subscriber, meters.counted(place.first + at)))
+    }
+
+    /// Bytes of all meters that are really in memory.
+    pub fn meter_bytes(&self) -> usize {
+        self.tables.meters.iter().map(Meters::resident_bytes).sum()
     }
 
     /// Use again what no worker reads any more.

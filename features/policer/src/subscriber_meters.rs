@@ -98,6 +98,11 @@ impl Meters {
         }
     }
 
+    /// Bytes that are really in memory.
+    pub fn resident_bytes(&self) -> usize {
+        self.lines.resident_bytes() + self.exceeding.resident_bytes()
+    }
+
     /// Make lines that no worker has any more as if nobody had ever had them.
     pub fn clear(&self, subscribers: Range<usize>) {
         // Whole pages go back to the system, and are zeros when they are used again.
