@@ -58,8 +58,8 @@ fn a_session_says_which_policer_meters_its_packets() {
             (&sessions[0]["hits"], &sessions[0]["action"]),
             (&6.into(), &"policer-hit-next gold".into())
         );
-        let shown = router.json("show classify policer type ip6");
-        assert_eq!((&shown[0]["direction"], &shown[0]["table"]), (&word.into(), &3.into()));
+        let listed = router.json("show classify policer type ip6");
+        assert_eq!((&listed[0]["direction"], &listed[0]["table"]), (&word.into(), &3.into()));
         router.cli(&format!("set policer classify interface {on} {word} del"));
         assert_eq!(passed(&mut router, &vec![ip4(2, 53); 9]), 9);
     }

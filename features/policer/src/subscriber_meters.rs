@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_policing::meter::{Buckets, Colour};
 use quiver_policing::{Policer, Verdict};
-use quiver_tables::memory::{MemoryError, Pages, Reserved, prefetch};
+use quiver_tables::memory::{HUGE_PAGE_BYTES, MemoryError, Pages, Reserved, prefetch};
 
 use crate::subscribers::SUBSCRIBERS_MAX;
 
@@ -105,16 +105,21 @@ impl Meters {
 
     /// Make lines that no worker has any more as if nobody had ever had them.
     pub fn clear(&self, subscribers: Range<usize>) {
-        // Whole pages go back to the system, and are zeros when they are used again.
-        self.lines.release(subscribers.clone());
-        self.exceeding.release(subscribers.clone());
-        for subscriber in subscribers {
-            let words = self.lines.get(subscriber).iter();
-            for word in words.chain(self.exceeding.get(subscriber)) {
-                if word.load(Ordering::Relaxed) != 0 {
-                    word.store(0, Ordering::Relaxed);
-                }
-            }
+        clear(&self.lines, subscribers.clone());
+        clear(&self.exceeding, subscribers);
+    }
+}
+
+/// Make some elements zero. Whole pages go back to the system, and are zeros when they are used
+/// again.
+fn clear<const W: usize>(array: &Reserved<[AtomicU64; W]>, elements: Range<usize>) {
+    let per_page = HUGE_PAGE_BYTES / size_of::<[AtomicU64; W]>();
+    if elements.start.is_multiple_of(per_page) && elements.len().is_multiple_of(per_page) {
+        return array.release(elements);
+    }
+    for word in elements.flat_map(|element| array.get(element)) {
+        if word.load(Ordering::Relaxed) != 0 {
+            word.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -233,6 +238,11 @@ mod tests {
         assert!(meters.counted(7).is_nothing());
         assert_eq!(verdicts(&meters, 7, &policer, (0, 1)), [Pass], "as if it were new");
         assert_eq!(meters.counted(0).colours[0].0, 3, "others stay");
+        // All of them, whose pages go back.
+        meters.clear(0..SUBSCRIBERS_MAX);
+        assert!(meters.counted(0).is_nothing());
+        assert!(meters.counted(SUBSCRIBERS_MAX as u32 - 1).is_nothing());
+        assert_eq!(verdicts(&meters, 0, &policer, (0, 1)), [Pass]);
     }
 
     #[test]

@@ -190,6 +190,28 @@ fn places_are_used_again_as_if_they_were_new() {
 }
 
 #[test]
+fn there_are_a_million_subscribers_at_most() {
+    let mut router = router();
+    router.cli("policer add name a rate pps cir 1 cb 2");
+    router.cli("policer subscriber input e0");
+    router.cli("policer subscriber add 198.48.0.0/12 policer a upload a each 32");
+    assert_eq!(passed(&mut router, &vec![datagram(0, 4, 80); 5]), 2);
+    for line in [
+        "policer subscriber add 192.0.2.1/32 policer a",
+        "policer subscriber add 198.48.0.0/12 policer a each 24",
+    ] {
+        let refused = router.refused(line);
+        assert!(refused.contains("1048576 subscribers at most"), "{refused}");
+    }
+    assert_eq!(counted(&mut router, &subscriber(4), "upload"), (2, 3));
+    let all = router.json("show policer subscriber verbose");
+    assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
+    router.cli("policer subscriber del 198.48.0.0/12");
+    router.run();
+    router.cli("policer subscriber add 192.0.2.1/32 policer a");
+}
+
+#[test]
 fn mistakes_are_refused_and_what_is_printed_can_be_typed_again() {
     let mut router = router();
     run(
