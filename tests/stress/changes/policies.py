@@ -186,6 +186,48 @@ POLICIES = [
         teardown=("policer del name fast",),
     ),
     Change(
+        "rates of subscribers that let all pass, given, changed and taken away",
+        cycle=(
+            "policer subscriber add 0.0.0.0/0 policer fast upload fast each 20",
+            f"policer subscriber input {LOADED}",
+            f"policer subscriber output {LOADED}",
+            "policer add name fast rate pps cir 1000000000 cb 2000000000",
+            "policer subscriber add 0.0.0.0/0 policer faster upload faster each 20",
+            "policer subscriber add 20.0.0.0/8 policer fast each 24",
+            "policer add name fast rate kbps cir 1000000000 cb 2147483647",
+            "policer subscriber add 0.0.0.0/0 policer faster upload fast each 8",
+            "policer subscriber del 20.0.0.0/8",
+            "policer subscriber del 0.0.0.0/0",
+            f"policer subscriber output {LOADED} del",
+            f"policer subscriber input {LOADED} del",
+        ),
+        setup=(
+            "policer add name fast rate kbps cir 1000000000 cb 2147483647",
+            "policer add name faster rate pps cir 1000000000 cb 2147483647",
+        ),
+        teardown=("policer del name fast", "policer del name faster"),
+    ),
+    Change(
+        "sessions that name policers and tables of routes, put and taken away under the load",
+        cycle=(
+            "classify session policer-hit-next fast table-index 0 match l3 ip4 proto 17",
+            f"set policer classify interface {LOADED} ip4-table 0",
+            f"set policer classify interface {LOADED} output ip4-table 0",
+            f"set interface input acl intfc {LOADED} ip4-table 0",
+            "classify session action set-ip4-fib-id 0 table-index 0 match l3 ip4 proto 17",
+            "classify session policer-hit-next fast table-index 0 match l3 ip4 proto 17",
+            f"set interface input acl intfc {LOADED} del",
+            f"set policer classify interface {LOADED} output del",
+            f"set policer classify interface {LOADED} input del",
+            "classify session del table-index 0 match l3 ip4 proto 17",
+        ),
+        setup=(
+            "policer add name fast rate kbps cir 1000000000 cb 2147483647",
+            "classify table table 0 mask l3 ip4 proto",
+        ),
+        teardown=("classify table del table 0", "policer del name fast"),
+    ),
+    Change(
         "classes recorded and written by a map that is replaced",
         cycle=(
             f"qos record ip {LOADED}",
