@@ -32,6 +32,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .undo("set policer classify interface <interface> [input] [output] acl <acl> del")
         .undo("set policer classify interface <interface> [input] [output] del")
         .replaces(&["interface", "input", "output", "acl"])
+        .usual(&[("input", "input")])
         .stands_on("policer <policer>")
         .stands_on("access list <acl>")
         .stands_on("classifier table <ip4>")
