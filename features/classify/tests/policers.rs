@@ -9,8 +9,8 @@ fn router() -> Router {
     router_of(&[
         quiver_ethernet::register,
         quiver_ip::register,
-        quiver_classify::register,
         quiver_policer::register,
+        quiver_classify::register,
     ])
 }
 
