@@ -451,6 +451,7 @@ impl<S: Names + 'static> Commands<S> {
         self.add(
             Command::new("quit")
                 .also("exit")
+                .also("q")
                 .group("Session")
                 .help("End the session; in a file, execute nothing more of it")
                 .example("quit")
