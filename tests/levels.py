@@ -193,7 +193,7 @@ SIDE_LANES = [
             ("CARGO_TARGET_DIR", "target/loom"),
             ("LOOM_MAX_PREEMPTIONS", "3"),
         ),
-        lane="cargo",
+        lane="model",
     ),
     Level(
         "lab",
