@@ -706,6 +706,16 @@ ShowClassifyFilterRow = TypedDict(
     },
 )
 
+ShowClassifyPolicerRow = TypedDict(
+    "ShowClassifyPolicerRow",
+    {
+        "direction": str,
+        "interface": str,
+        "table": int,
+        "type": str,
+    },
+)
+
 ShowClassifyTablesRow = TypedDict(
     "ShowClassifyTablesRow",
     {
@@ -835,6 +845,7 @@ ShowDet44MappingsRow = TypedDict(
         "inside": str,
         "outside": str,
         "ports_per_host": int,
+        "sessions": int,
         "sessions_max": int,
         "sharing_ratio": int,
     },
@@ -849,6 +860,15 @@ ShowDet44SessionsRow = TypedDict(
         "protocol": str,
         "remote": str,
         "state": str,
+    },
+)
+
+ShowDet44Summary = TypedDict(
+    "ShowDet44Summary",
+    {
+        "mappings": int,
+        "sessions": int,
+        "sessions_at_most": int,
     },
 )
 
@@ -3410,6 +3430,26 @@ ShowPolicerInterfaceRow = TypedDict(
     },
 )
 
+ShowPolicerSubscriberRow = TypedDict(
+    "ShowPolicerSubscriberRow",
+    {
+        "conform": NotRequired[int],
+        "conform_bytes": NotRequired[int],
+        "direction": NotRequired[str],
+        "each": NotRequired[int],
+        "exceed": NotRequired[int],
+        "exceed_bytes": NotRequired[int],
+        "policer": str,
+        "prefix": NotRequired[str],
+        "subscriber": NotRequired[str],
+        "subscribers": NotRequired[int],
+        "unmetered": NotRequired[int],
+        "upload": NotRequired[str],
+        "violate": NotRequired[int],
+        "violate_bytes": NotRequired[int],
+    },
+)
+
 ShowProm = TypedDict(
     "ShowProm",
     {
@@ -3569,6 +3609,10 @@ ShowSflow = TypedDict(
         "collectors": list[ShowSflowCollectorsRow],
         "counter_samples": int,
         "datagrams": int,
+        "drop_monitoring": str,
+        "drop_notifications": int,
+        "drop_notifications_per_second": int,
+        "drops_not_notified": int,
         "flow_samples": int,
         "header_bytes": int,
         "interfaces": list[ShowSflowInterfacesRow],
@@ -4495,6 +4539,17 @@ class Methods:
         action: Literal["permit", "deny"],
         table: int | str,
         match: str,
+        fib4: int | str | None = None,
+        fib6: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_session_action(
+        self,
+        *,
+        table: int | str,
+        match: str,
+        fib4: int | str | None = None,
+        fib6: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def classify_session_del_table_index(
@@ -4502,6 +4557,15 @@ class Methods:
         *,
         table: int | str,
         match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def classify_session_policer_hit_next(
+        self,
+        *,
+        policer: str,
+        table: int | str,
+        match: str,
+        color: Literal["conform-color", "exceed-color"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def classify_table(
@@ -6187,6 +6251,25 @@ class Methods:
     ) -> Any: ...
     def policer_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
     def policer_reset_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def policer_subscriber(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def policer_subscriber_add(
+        self,
+        *,
+        prefix: str,
+        policer: str,
+        upload: str | None = None,
+        each: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def policer_subscriber_del(self, *, prefix: str, if_generation: str | None = None) -> Any: ...
     def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
     def prom_enable(
         self,
@@ -6197,6 +6280,7 @@ class Methods:
         names: Literal["vpp", "quiver", "both"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def q(self, *, if_generation: str | None = None) -> Any: ...
     def qos_egress_map_del_id(self, *, map: int | str, if_generation: str | None = None) -> Any: ...
     def qos_egress_map_id(
         self,
@@ -7216,11 +7300,14 @@ class Methods:
         self,
         *,
         interface: str,
-        acl: int | str,
         input: bool | None = None,
         output: bool | None = None,
+        acl: int | str | None = None,
         policer: str | None = None,
         del_: bool | None = None,
+        ip4: int | str | None = None,
+        ip6: int | str | None = None,
+        l2: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_sr_encaps_hop_limit(
@@ -7333,6 +7420,19 @@ class Methods:
         source: str,
         port: int | str | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sflow_drop_monitor_limit(
+        self,
+        *,
+        notifications: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sflow_drop_monitoring(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def sflow_enable_disable(
@@ -7537,6 +7637,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowClassifyFilterRow]: ...
+    def show_classify_policer(
+        self,
+        *,
+        type: Literal["ip4", "ip6", "l2"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyPolicerRow]: ...
     def show_classify_tables(
         self,
         *,
@@ -7602,6 +7709,12 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowDet44SessionsRow]: ...
+    def show_det44_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowDet44Summary: ...
     def show_det44_timeouts(
         self,
         *,
@@ -8605,6 +8718,14 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPolicerInterfaceRow]: ...
+    def show_policer_subscriber(
+        self,
+        *,
+        address: str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPolicerSubscriberRow]: ...
     def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     def show_qos_egress_map(
         self,
@@ -9474,6 +9595,17 @@ class AsyncMethods:
         action: Literal["permit", "deny"],
         table: int | str,
         match: str,
+        fib4: int | str | None = None,
+        fib6: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_session_action(
+        self,
+        *,
+        table: int | str,
+        match: str,
+        fib4: int | str | None = None,
+        fib6: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def classify_session_del_table_index(
@@ -9481,6 +9613,15 @@ class AsyncMethods:
         *,
         table: int | str,
         match: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def classify_session_policer_hit_next(
+        self,
+        *,
+        policer: str,
+        table: int | str,
+        match: str,
+        color: Literal["conform-color", "exceed-color"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def classify_table(
@@ -11232,6 +11373,25 @@ class AsyncMethods:
     ) -> Any: ...
     async def policer_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
     async def policer_reset_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    async def policer_subscriber(
+        self,
+        *,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def policer_subscriber_add(
+        self,
+        *,
+        prefix: str,
+        policer: str,
+        upload: str | None = None,
+        each: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def policer_subscriber_del(self, *, prefix: str, if_generation: str | None = None) -> Any: ...
     async def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
     async def prom_enable(
         self,
@@ -11242,6 +11402,7 @@ class AsyncMethods:
         names: Literal["vpp", "quiver", "both"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def q(self, *, if_generation: str | None = None) -> Any: ...
     async def qos_egress_map_del_id(self, *, map: int | str, if_generation: str | None = None) -> Any: ...
     async def qos_egress_map_id(
         self,
@@ -12309,11 +12470,14 @@ class AsyncMethods:
         self,
         *,
         interface: str,
-        acl: int | str,
         input: bool | None = None,
         output: bool | None = None,
+        acl: int | str | None = None,
         policer: str | None = None,
         del_: bool | None = None,
+        ip4: int | str | None = None,
+        ip6: int | str | None = None,
+        l2: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_sr_encaps_hop_limit(
@@ -12431,6 +12595,19 @@ class AsyncMethods:
         source: str,
         port: int | str | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_drop_monitor_limit(
+        self,
+        *,
+        notifications: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sflow_drop_monitoring(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def sflow_enable_disable(
@@ -12650,6 +12827,13 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowClassifyFilterRow]: ...
+    async def show_classify_policer(
+        self,
+        *,
+        type: Literal["ip4", "ip6", "l2"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowClassifyPolicerRow]: ...
     async def show_classify_tables(
         self,
         *,
@@ -12720,6 +12904,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowDet44SessionsRow]: ...
+    async def show_det44_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowDet44Summary: ...
     async def show_det44_timeouts(
         self,
         *,
@@ -13773,6 +13963,14 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPolicerInterfaceRow]: ...
+    async def show_policer_subscriber(
+        self,
+        *,
+        address: str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPolicerSubscriberRow]: ...
     async def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     async def show_qos_egress_map(
         self,
