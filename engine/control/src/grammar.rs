@@ -51,8 +51,8 @@ pub enum Work<S> {
 pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
 
 /// Commands that change nothing, by their first word: no gate stands before them.
-const UNGATED: [&str; 10] =
-    ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit"];
+const UNGATED: [&str; 11] =
+    ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit", "q"];
 
 /// First words of commands that change no configuration and are an operator's all the same: they
 /// send packets, or forget what others count.
@@ -419,44 +419,6 @@ impl<S: Names + 'static> Commands<S> {
         commands.add_session();
         crate::script::document::register(&mut commands);
         commands
-    }
-
-    /// The commands that sessions and scripts have.
-    fn add_session(&mut self) {
-        self.add(
-            Command::new("echo [<text:rest>]")
-                .group("Session")
-                .help("Print a text")
-                .example("echo the routes are in place")
-                .run(|_, args| Ok(Output::text(format!("{}\n", args.or("text", "")?)))),
-        );
-        self.add(
-            Command::new("comment [<text:rest>]")
-                .group("Session")
-                .help("Do nothing; the text is for those who read the file")
-                .details("What follows a # is a comment, too.")
-                .example("comment routes of the upstream")
-                .run(|_, _| Ok(Output::none())),
-        );
-        self.add(
-            Command::new("history")
-                .group("Session")
-                .help("List the commands of this session")
-                .details("A session of quiverctl, or on the plain socket, keeps its own.")
-                .example("history")
-                .run(|_, _| {
-                    Ok(Output::text("only a session has a history: quiverctl, or the plain socket"))
-                }),
-        );
-        self.add(
-            Command::new("quit")
-                .also("exit")
-                .also("q")
-                .group("Session")
-                .help("End the session; in a file, execute nothing more of it")
-                .example("quit")
-                .action(Action::Quit),
-        );
     }
 
     /// Where clients may name files and sockets from now on.

@@ -45,6 +45,7 @@ mod rights;
 mod running;
 mod script;
 pub mod server;
+mod session_commands;
 pub mod startup;
 pub mod startup_api;
 mod startup_vpp;
