@@ -6,7 +6,7 @@
 //! | 0 to 4 | the key ([`crate::key`]) |
 //! | 5 | packets |
 //! | 6 | octets of IP packets |
-//! | 7 | last packet, milliseconds of the router's clock (48 bits), class of service (8), flags of TCP (8) |
+//! | 7 | last packet, milliseconds of the clock (48 bits), class of service (8), TCP's flags (8) |
 //! | 8 | octets of frames, where these are recorded |
 //! | 9 | first packet, milliseconds |
 //! | 10 | the other interface (32 bits) |

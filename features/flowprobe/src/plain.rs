@@ -80,7 +80,9 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shorter_is_left_to_others(bytes in proptest::collection::vec(any::<u8>(), 0..54)) {
+        fn what_is_shorter_is_left_to_others(
+            bytes in proptest::collection::vec(any::<u8>(), 0..54),
+        ) {
             let place = Place {
                 interface: 1,
                 is_output: false,
