@@ -32,7 +32,7 @@ class Dropped:
     symbol: str
 
 
-class Words:
+class Reader:
     """Big-endian words of 32 bits, read one behind the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -55,18 +55,18 @@ class Words:
         assert not any(self.take(-length % 4))
         return taken
 
-    def structure(self) -> tuple[int, Words]:
+    def structure(self) -> tuple[int, Reader]:
         """A kind, and what is in it."""
         kind, length = self.word(), self.word()
         assert length % 4 == 0
-        return kind, Words(self.take(length))
+        return kind, Reader(self.take(length))
 
     def end(self) -> None:
         """Nothing may be left."""
         assert self._data == b""
 
 
-def dropped(words: Words) -> Dropped:
+def dropped(words: Reader) -> Dropped:
     """A discarded_packet: sampled_header, then extended_function."""
     sequence, source_class, source, drops, came_in, leaves, reason, records = (words.word() for _ in range(8))
     assert (source_class, records) == (0, 2)
@@ -101,7 +101,7 @@ class DropCollector:
                 return self.packets
 
     def _datagram(self, data: bytes) -> None:
-        words = Words(data)
+        words = Reader(data)
         assert (words.word(), words.word()) == (5, 1)
         self.agents.add(str(IPv4Address(struct.unpack("!I", words.take(4))[0])))
         _sub_agent, _sequence, _uptime, samples = (words.word() for _ in range(4))
