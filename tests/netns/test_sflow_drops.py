@@ -15,7 +15,7 @@ from peers.management import COLLECTOR, EXPORTER, attach_collector, decoded, lis
 from peers.namespace import Namespace
 from peers.network import DEVICE, Network, namespaces, network, ping, ping_all
 from peers.processes import need, wait_until
-from peers.sflow import ACL, DST_NET_UNKNOWN, TTL_EXCEEDED, DropCollector, Dropped
+from peers.sflow import ACL, NET_UNREACHABLE, TTL_EXCEEDED, DropCollector, Dropped
 
 SFLOW_PORT = 6343
 #: A destination without a route, and a port that an access list denies.
@@ -93,7 +93,7 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
             lambda: (
                 [
                     len(with_reason(collector.read(), reason))
-                    for reason in (DST_NET_UNKNOWN, TTL_EXCEEDED, ACL)
+                    for reason in (NET_UNREACHABLE, TTL_EXCEEDED, ACL)
                 ]
                 == [10, 5, 8]
             ),
@@ -105,7 +105,7 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
     assert expired.count("Time to live exceeded") == 5
     packets = collector.read()
     host = socket.inet_aton(left.ip4)
-    for reason, destination in ((DST_NET_UNKNOWN, NOWHERE), (TTL_EXCEEDED, right.ip4), (ACL, right.ip4)):
+    for reason, destination in ((NET_UNREACHABLE, NOWHERE), (TTL_EXCEEDED, right.ip4), (ACL, right.ip4)):
         for packet in with_reason(packets, reason):
             assert (packet.source, packet.input, packet.output, packet.drops) == (index, index, 0, 0)
             assert (packet.header[SOURCE], packet.header[DESTINATION]) == (
@@ -117,7 +117,8 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
     assert [packet.frame_bytes for packet in denied] == [14 + 20 + 8 + 32] * 8
     # What is notified of is what was counted, node by node.
     notified = Counter(key(packet) for packet in packets)
-    assert notified.pop(("ip4-icmp-error", "type-11-code-0")) == counted["ip4-icmp-error", "time-exceeded"]
+    for error, event in (("type-11-code-0", "time-exceeded"), ("type-3-code-0", "net-unreachable")):
+        assert notified.pop(("ip4-icmp-error", error)) == counted["ip4-icmp-error", event]
     assert {reason: counted[reason] for reason in notified} == notified
     assert collector.agents == {EXPORTER}
     need("tshark")
@@ -138,11 +139,11 @@ def test_a_flood_of_drops_is_limited_and_counted(monitored: Monitored) -> None:
 
         def all_accounted() -> bool:
             state = router.json("show sflow")
-            lost = with_reason(collector.read(), DST_NET_UNKNOWN)
+            lost = with_reason(collector.read(), NET_UNREACHABLE)
             return len(lost) + int(state["drops_not_notified"]) - missed >= flood
 
         wait_until("each is notified of or counted", all_accounted)
-        notified = with_reason(collector.read(), DST_NET_UNKNOWN)
+        notified = with_reason(collector.read(), NET_UNREACHABLE)
         assert 20 <= len(notified) < flood
         numbers = [packet.sequence for packet in notified]
         assert numbers == sorted(set(numbers))
