@@ -99,11 +99,11 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
             ),
         )
         capture.wait_for(1)
+        packets = collector.read()
         counted = router.counted_since(before)
     router.ctl(f"set acl-plugin interface {left.interface} input acl 0 del")
     router.ctl("delete acl-plugin acl index 0")
     assert expired.count("Time to live exceeded") == 5
-    packets = collector.read()
     host = socket.inet_aton(left.ip4)
     for reason, destination in ((NET_UNREACHABLE, NOWHERE), (TTL_EXCEEDED, right.ip4), (ACL, right.ip4)):
         for packet in with_reason(packets, reason):
@@ -119,7 +119,9 @@ def test_each_packet_that_is_dropped_is_notified_of_with_its_reason(monitored: M
     notified = Counter(key(packet) for packet in packets)
     for error, event in (("type-11-code-0", "time-exceeded"), ("type-3-code-0", "net-unreachable")):
         assert notified.pop(("ip4-icmp-error", error)) == counted["ip4-icmp-error", event]
-    assert {reason: counted[reason] for reason in notified} == notified
+    assert notified["acl-plugin-in-ip4-fa", "acl-deny"] == counted["acl-plugin-in-ip4-fa", "acl-deny"] == 8
+    # Neighbours may have sent something that died since then.
+    assert notified <= counted
     assert collector.agents == {EXPORTER}
     need("tshark")
     agents = {row[0][0] for row in decoded(capture.file, SFLOW_PORT, "sflow", "sflow_245.agent")}
