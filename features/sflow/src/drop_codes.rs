@@ -172,8 +172,10 @@ pub(crate) fn of_icmp(family: Family, kind: u8, code: u8) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiver_core::graph::builtin::TxDrop;
+    use quiver_core::graph::node::Reason;
 
-    /// Nodes and their drop reasons, as the reference lists them.
+    /// Nodes and their drop reasons, as the reference lists them, and those of devices.
     fn reasons() -> Vec<(&'static str, &'static str)> {
         let reference = include_str!("../../../docs/reference/counters.md");
         let cells = reference.lines().map(|line| line.split(" | ").collect::<Vec<_>>());
@@ -182,6 +184,7 @@ mod tests {
                 [node, reason, "drop", ..] => Some((node.trim_start_matches("| "), reason)),
                 _ => None,
             })
+            .chain(TxDrop::ALL.iter().map(|text| ("e0-tx", text.name)))
             .collect()
     }
 
