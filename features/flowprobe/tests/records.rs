@@ -323,7 +323,7 @@ fn where_frames_are_recorded_addresses_are_whole_and_macs_make_flows() {
                 true => (record.get(27), record.get(28)),
                 false => (record.get(8), record.get(12)),
             };
-            assert_eq!(record.get(DESTINATION_MAC), 0x02_0000_0000_09);
+            assert_eq!(record.get(DESTINATION_MAC), 0x0200_0000_0009);
             (record.get(PACKETS), source, destination, record.get(SOURCE_MAC))
         })
         .collect();
@@ -332,7 +332,7 @@ fn where_frames_are_recorded_addresses_are_whole_and_macs_make_flows() {
     let ends6 = (number("2001:db8::1"), number("2001:db8:1::2"));
     let wanted = [(7, ends4), (7, ends6), (8, ends4), (8, ends6)];
     let wanted = wanted.map(|(packets, (source, destination))| {
-        (packets, source, destination, 0x02_0000_0000_00 | packets)
+        (packets, source, destination, 0x0200_0000_0000 | packets)
     });
     assert_eq!(found, wanted);
 }
