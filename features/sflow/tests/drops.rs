@@ -183,7 +183,7 @@ fn notifications_and_what_is_missed_are_all_packets_that_die() {
     router.sent("e1");
     flush(&mut router);
     let read = collector.read().discarded.clone();
-    // What came to `error-drop`, and what was answered instead; one that is not answered came there.
+    // What came to `error-drop`, and what was answered instead; others came there.
     let events = router.events();
     let sent = events.iter().filter(|(node, ..)| node.ends_with("-icmp-error"));
     let answered: u64 = sent.map(|(.., count)| count).sum();
