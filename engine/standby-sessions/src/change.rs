@@ -26,7 +26,7 @@ use quiver_wire::IpProtocol;
 
 /// Bytes of a record that all families have, and of the longest one.
 const HEAD_BYTES: usize = 30;
-const CHANGE_BYTES_MAX: usize = 74;
+const CHANGE_BYTES_MAX: usize = 82;
 /// Beside the family: the remote host is behind a softwire.
 const REMOTE_BEHIND_B4: u8 = 0x80;
 
