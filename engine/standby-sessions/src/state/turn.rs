@@ -8,13 +8,20 @@ use quiver_forwarding::fib::{Family, Fib};
 
 use super::{BULK_NS, Marker, Open, RECORDS_PER_TAKE, SWEPT, Standby, Sweep};
 use crate::bulk::BulkCursor;
-use crate::change::{Change, ChangeKind, Message, Unreadable, decode, encode};
+use crate::change::{Change, ChangeKind, Message, decode, encode};
 use crate::translator::{Keeper, Translator};
 use quiver_standby::Item;
 use quiver_standby::link::State;
 
 /// Times that records are taken from the ring in a turn, [`RECORDS_PER_TAKE`] each.
 const TAKES_PER_TURN: usize = 32;
+
+/// An item of the link, read.
+enum Came {
+    Marker(Marker),
+    Message(Message),
+    Unreadable,
+}
 
 /// On each turn of the control loop.
 pub(crate) fn turn<T: Translator>(engine: &mut Engine) {
@@ -159,18 +166,18 @@ impl<T: Translator> Standby<T> {
         let most = T::changes_per_call(engine);
         while open.marker.is_none() && open.inbox.len() < most {
             let read = open.link.take(|item| match item {
-                Item::NewPeer => Ok(Marker::NewPeer),
+                Item::NewPeer => Came::Marker(Marker::NewPeer),
                 Item::Record { channel, content } if channel == T::CHANNEL => {
-                    Err(decode(content, table))
+                    decode(content, table).map_or(Came::Unreadable, Came::Message)
                 }
-                Item::Record { .. } => Err(Err(Unreadable::Malformed)),
+                Item::Record { .. } => Came::Unreadable,
             });
             match read {
                 None => return,
-                Some(Ok(marker)) => open.marker = Some(marker),
-                Some(Err(Err(_))) => self.counts.malformed += 1,
-                Some(Err(Ok(Message::Wanted))) => open.bulk_is_wanted = true,
-                Some(Err(Ok(Message::Change(change)))) => match change.kind {
+                Some(Came::Marker(marker)) => open.marker = Some(marker),
+                Some(Came::Unreadable) => self.counts.malformed += 1,
+                Some(Came::Message(Message::Wanted)) => open.bulk_is_wanted = true,
+                Some(Came::Message(Message::Change(change))) => match change.kind {
                     ChangeKind::BulkBegin => open.marker = Some(Marker::BulkBegin),
                     ChangeKind::BulkEnd => open.marker = Some(Marker::BulkEnd),
                     _ => {
