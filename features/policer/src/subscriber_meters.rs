@@ -226,10 +226,10 @@ mod tests {
         let (meters, policer) = (Meters::new().expect("address space"), policer(100, 2, 1));
         use Verdict::{Drop, Mark, Pass};
         for subscriber in [0, 7, SUBSCRIBERS_MAX as u32 - 1] {
-            let seen = verdicts(&meters, subscriber, &policer, (0, 5));
+            let seen = verdicts(&meters, subscriber, &policer, (1, 5));
             assert_eq!(seen, [Pass, Pass, Mark(8), Drop, Drop]);
             // Ten milliseconds make one packet.
-            assert_eq!(verdicts(&meters, subscriber, &policer, (10_000_000, 2)), [Pass, Drop]);
+            assert_eq!(verdicts(&meters, subscriber, &policer, (10_000_001, 2)), [Pass, Drop]);
             let colours = [(3, 300), (1, 100), (3, 300)];
             assert_eq!(meters.counted(subscriber), Counted { colours, unmetered: 0 });
         }
