@@ -15,11 +15,14 @@ pub struct PolicerTables {
     pub l2: Option<u16>,
 }
 
+/// Lets an interface have tables, for what it sends (true) or receives.
+type SetTables = fn(&mut Engine, (InterfaceId, bool), PolicerTables) -> Result<(), Refusal>;
+
 /// Who keeps classifier tables; in the engine where there are such tables.
 #[derive(Clone, Copy)]
 pub struct TableKeeper {
-    /// Let an interface have these tables, for what it sends (true) or receives.
-    pub set: fn(&mut Engine, (InterfaceId, bool), PolicerTables) -> Result<(), Refusal>,
+    /// [`set_tables`] without its look for somebody who keeps them.
+    pub set: SetTables,
 }
 
 /// Let the sessions that packets of an interface meet in these tables say which policer meters

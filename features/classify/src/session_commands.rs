@@ -129,12 +129,23 @@ fn routed(args: &Args<'_>) -> Result<Wanted, Refusal> {
     Ok(Wanted::LookUp { family, id })
 }
 
+/// VPP's word for the colour that packets had.
+pub(crate) const fn colour_word(before: Colour) -> &'static str {
+    match before {
+        Colour::Green => CONFORM,
+        _ => EXCEED,
+    }
+}
+
 /// The words of a session in front of `table-index`.
-pub(crate) fn words(wanted: &Wanted) -> String {
+fn words(wanted: &Wanted) -> String {
     match wanted {
         Wanted::Access(action) => format!("acl-hit-next {}", action.word()),
         Wanted::Police { policer, before } => {
-            let colour = if *before == Colour::Green { "" } else { " exceed-color" };
+            let colour = match colour_word(*before) {
+                CONFORM => String::new(),
+                word => format!(" {word}"),
+            };
             format!("policer-hit-next {}{colour}", quoted(policer))
         }
         Wanted::LookUp { family, id } => {

@@ -4,11 +4,13 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::{Args, Cell, Column, Command, Listing, Refusal, Registry, Table, Work};
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::Family;
 
 use crate::commands::{GROUP, numbers};
 use crate::config::{Config, Lists};
 use crate::key::{KEY_BYTES, key_of};
-use crate::session_commands::words;
+use crate::session_commands::colour_word;
+use crate::session_config::Wanted;
 use crate::tables::{Direction, Purpose};
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -96,6 +98,9 @@ fn sessions(engine: &mut Engine, tables: Vec<u16>) -> Result<Work<Engine>, Refus
         Column::right("Table"),
         Column::left("Match"),
         Column::left("Action"),
+        Column::left("Policer"),
+        Column::left("Color"),
+        Column::right("FIB").key("fib_id"),
         Column::right("Hits"),
     ];
     let add = |engine: &Engine, table: &mut Table, (number, bytes): (u16, [u8; KEY_BYTES])| {
@@ -103,7 +108,17 @@ fn sessions(engine: &mut Engine, tables: Vec<u16>) -> Result<Work<Engine>, Refus
         let Ok(known) = config.known(number) else { return };
         let Some(session) = known.sessions.get(&bytes) else { return };
         let row = table.row().cell(number).cell(known.mask.write_match(&key_of(&bytes)));
-        row.cell(words(&session.wanted)).cell(config.published().hits(session.index));
+        let (action, policer, colour, fib_id) = match &session.wanted {
+            Wanted::Access(action) => (action.word(), None, None, None),
+            Wanted::Police { policer, before } => {
+                ("policer", Some(&**policer), Some(colour_word(*before)), None)
+            }
+            Wanted::LookUp { family: Family::Ip4, id } => ("set-ip4-fib", None, None, Some(*id)),
+            Wanted::LookUp { family: Family::Ip6, id } => ("set-ip6-fib", None, None, Some(*id)),
+        };
+        let row = row.cell(action).cell(Cell::optional(policer, "none"));
+        let row = row.cell(Cell::optional(colour, "none")).cell(Cell::optional(fib_id, "none"));
+        row.cell(config.published().hits(session.index));
     };
     Listing::over("sessions", columns, keys, add).begin(engine)
 }

@@ -54,10 +54,8 @@ fn a_session_says_which_policer_meters_its_packets() {
         let rows = router.json("show policer gold");
         assert_eq!((&rows[0]["packets"], &rows[2]["packets"]), (&4.into(), &8.into()));
         let sessions = router.json("show classify tables index 2 verbose");
-        assert_eq!(
-            (&sessions[0]["hits"], &sessions[0]["action"]),
-            (&6.into(), &"policer-hit-next gold".into())
-        );
+        let (hits, policer) = (&sessions[0]["hits"], &sessions[0]["policer"]);
+        assert_eq!((hits, policer), (&6.into(), &"gold".into()));
         let listed = router.json("show classify policer type ip6");
         assert_eq!((&listed[0]["direction"], &listed[0]["table"]), (&word.into(), &3.into()));
         router.cli(&format!("set policer classify interface {on} {word} del"));

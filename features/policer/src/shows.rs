@@ -10,7 +10,7 @@ use crate::config::{Config, Configured};
 use crate::tables::Direction;
 
 /// In the place of a policer's name: each subscriber has its own.
-const EACH_SUBSCRIBER: &str = "(each subscriber)";
+const EACH_SUBSCRIBER: &str = "each-subscriber";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
