@@ -33,7 +33,6 @@ class Dropped:
 
 
 class Reader:
-class Unread:
     """Big-endian words of 32 bits, read one behind the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -61,11 +60,6 @@ class Unread:
         kind, length = self.word(), self.word()
         assert length % 4 == 0
         return kind, Reader(self.take(length))
-    def structure(self) -> tuple[int, Unread]:
-        """A kind, and what is in it."""
-        kind, length = self.word(), self.word()
-        assert length % 4 == 0
-        return kind, Unread(self.take(length))
 
     def end(self) -> None:
         """Nothing may be left."""
@@ -73,7 +67,6 @@ class Unread:
 
 
 def dropped(words: Reader) -> Dropped:
-def dropped(words: Unread) -> Dropped:
     """A discarded_packet: sampled_header, then extended_function."""
     sequence, source_class, source, drops, came_in, leaves, reason, records = (words.word() for _ in range(8))
     assert (source_class, records) == (0, 2)
@@ -109,7 +102,6 @@ class DropCollector:
 
     def _datagram(self, data: bytes) -> None:
         words = Reader(data)
-        words = Unread(data)
         assert (words.word(), words.word()) == (5, 1)
         self.agents.add(str(IPv4Address(struct.unpack("!I", words.take(4))[0])))
         _sub_agent, _sequence, _uptime, samples = (words.word() for _ in range(4))

@@ -7,7 +7,6 @@
 //! | 5 | packets |
 //! | 6 | octets of IP packets |
 //! | 7 | last packet, milliseconds of the clock (48 bits), class of service (8), TCP's flags (8) |
-//! | 7 | last packet, milliseconds of the router (48 bits), class of service (8), TCP flags (8) |
 //! | 8 | octets of frames, where these are recorded |
 //! | 9 | first packet, milliseconds |
 //! | 10 | the other interface (32 bits) |
