@@ -62,7 +62,7 @@ class Count:
 
 
 #: A program of tests that is not over after so many seconds hangs; pytest knows its own limit.
-PROGRAM_SECONDS_MAX = 900
+PROGRAM_SECONDS_MAX = 1200
 #: What cargo runs such programs by.
 CARGO_RUNNER = (
     "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
