@@ -12,7 +12,7 @@ use crate::fixture::{
     in_any_order, ip6, mac, seen, without_identifications,
 };
 
-const SETUP: [&str; 37] = [
+const SETUP: [&str; 38] = [
     "set interface ip address e0 fd00::1/64",
     "set interface ip address e1 10.0.1.1/24",
     "set interface ip address e1 fd00:1::1/64",
@@ -23,6 +23,8 @@ const SETUP: [&str; 37] = [
     "ip neighbor e1 10.0.1.2 02:00:00:00:00:b1 static",
     "ip neighbor e1 fd00:1::2 02:00:00:00:00:b1 static",
     "ip neighbor e2 fd00:2::2 02:00:00:00:00:c2 static",
+    // Of many packets the latest wait for a neighbour, and flows have no order among each other.
+    "ip neighbor e1 fd00:1::9 02:00:00:00:00:b9 static",
     "ip route add 20.0.0.0/8 via 10.0.1.2 e1",
     "ip route add 20.0.0.0/8 table 10 via 10.0.1.2 e1",
     "ip route add 2001:db8:20::/48 via fd00:1::2 e1",
