@@ -188,11 +188,11 @@ POLICIES = [
     Change(
         "rates of subscribers that let all pass, given, changed and taken away",
         cycle=(
-            "policer subscriber add 0.0.0.0/0 policer fast upload fast each 20",
+            "policer subscriber add 0.0.0.0/0 policer fast upload fast each 18",
             f"policer subscriber input {LOADED}",
             f"policer subscriber output {LOADED}",
             "policer add name fast rate pps cir 1000000000 cb 2000000000",
-            "policer subscriber add 0.0.0.0/0 policer faster upload faster each 20",
+            "policer subscriber add 0.0.0.0/0 policer faster upload faster each 18",
             "policer subscriber add 20.0.0.0/8 policer fast each 24",
             "policer add name fast rate kbps cir 1000000000 cb 2147483647",
             "policer subscriber add 0.0.0.0/0 policer faster upload fast each 8",
