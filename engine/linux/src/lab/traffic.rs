@@ -2,10 +2,20 @@
 
 use super::Namespace;
 
+/// Echo requests of [`ping`], none of which may be lost.
+const ECHO_REQUESTS: usize = 20;
+
 /// Twenty echoes of so many bytes, none of which may be lost.
+///
+/// With `-c` alone, ping(8) waits for the last replies no longer than twice the longest time that
+/// one took. With `-w` it goes on to send until that many have come, so the first ones have to be
+/// there.
 pub fn ping(from: &Namespace, address: &str, bytes: usize) {
-    let text = from.run(&format!("ping -i 0.02 -c 20 -W 60 -M do -s {bytes} {address}"));
-    assert!(text.contains(" 0% packet loss"), "{text}");
+    let text = from.run(&format!(
+        "ping -i 0.02 -c {ECHO_REQUESTS} -w 60 -M do -s {bytes} {address}"
+    ));
+    let answered = |number: usize| text.contains(&format!(" icmp_seq={number} "));
+    assert!((1..=ECHO_REQUESTS).all(answered), "{text}");
 }
 
 /// What an iperf3 client and its server said of so many bytes that were sent.
