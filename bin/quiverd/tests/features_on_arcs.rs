@@ -304,7 +304,14 @@ fn compare(
     wrong
 }
 
-fn check(mode: &'static Mode) {
+/// Of pairs whose features stand in different arcs, each mode has one in so many: they meet less
+/// than those of one arc, and there are thousands. The modes are more than that, so that each pair
+/// is in one of them at least.
+const SHARES: usize = 4;
+const _: () = assert!(SHARES <= MODES.len());
+
+fn check(mode_number: usize) {
+    let mode = &MODES[mode_number];
     let mut routers = [true, false].map(|fused| router(fused, mode));
     let all: Vec<(&str, &str)> = {
         let arcs = routers[0].engine().arcs();
@@ -325,7 +332,10 @@ fn check(mode: &'static Mode) {
         wrong.extend(compare(&mut routers, mode, &[*feature], &kinds));
     }
     for (place, one) in all.iter().enumerate() {
-        for other in &all[place + 1..] {
+        for (after, other) in all[place + 1..].iter().enumerate() {
+            if one.0 != other.0 && (place + after) % SHARES != mode_number % SHARES {
+                continue;
+            }
             wrong.extend(compare(&mut routers, mode, &[*one, *other], &mixed));
         }
     }
@@ -339,35 +349,35 @@ fn check(mode: &'static Mode) {
 
 #[test]
 fn routed_ports_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[0]);
+    check(0);
 }
 
 #[test]
 fn ports_with_sub_interfaces_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[1]);
+    check(1);
 }
 
 #[test]
 fn sub_interfaces_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[2]);
+    check(2);
 }
 
 #[test]
 fn bridged_ports_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[3]);
+    check(3);
 }
 
 #[test]
 fn bridged_sub_interfaces_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[4]);
+    check(4);
 }
 
 #[test]
 fn cross_connected_ports_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[5]);
+    check(5);
 }
 
 #[test]
 fn bonds_keep_the_fate_of_packets_with_any_two_features() {
-    check(&MODES[6]);
+    check(6);
 }
