@@ -285,3 +285,42 @@ def test_two_clients_of_one_pptp_server_have_their_calls(nat: Network) -> None:
     finally:
         nat.router.ctl("set nat44 helper pptp port 0")
     nat.router.check_sound()
+
+
+def test_a_pptp_server_behind_twice_nat_is_called_from_outside(nat: Network) -> None:
+    mapping = f"nat44 add static mapping tcp local {SECOND} 1723 external {TWICE_SERVICE} 1723"
+    nat.router.configure(f"""set nat44 helper pptp port 1723
+        nat44 add address {TWICE} twice-nat
+        {mapping} twice-nat""")
+    try:
+        with ExitStack() as stack:
+            enter = stack.enter_context
+            listener = enter(nat.left.host.socket(socket.AF_INET, socket.SOCK_STREAM))
+            listener.bind((SECOND, 1723))
+            listener.listen()
+            inside = enter(nat.left.host.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_GRE))
+            inside.bind((SECOND, 0))
+            outside = enter(nat.right.host.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_GRE))
+            control = enter(nat.right.host.socket(socket.AF_INET, socket.SOCK_STREAM))
+            for waiting in (inside, outside, control, listener):
+                waiting.settimeout(PATIENCE_S)
+            control.connect((TWICE_SERVICE, 1723))
+            served, client = listener.accept()
+            enter(served).settimeout(PATIENCE_S)
+            assert client[0] == TWICE
+            control.sendall(call_message(7, 77))
+            clients = struct.unpack(">H", served.recv(1000)[12:14])[0]
+            served.sendall(call_message(8, 500, clients))
+            servers, own = struct.unpack(">HH", control.recv(1000)[12:16])
+            assert own == 77
+            outside.sendto(gre(servers, b"to the server"), (TWICE_SERVICE, 0))
+            packet, source = inside.recvfrom(1000)
+            assert (source[0], packet[20:]) == (TWICE, gre(500, b"to the server"))
+            inside.sendto(gre(clients, b"to the client"), (TWICE, 0))
+            packet, source = outside.recvfrom(1000)
+            assert (source[0], packet[20:]) == (TWICE_SERVICE, gre(77, b"to the client"))
+    finally:
+        nat.router.ctl(f"{mapping} del")
+        nat.router.ctl(f"nat44 add address {TWICE} twice-nat del")
+        nat.router.ctl("set nat44 helper pptp port 0")
+    nat.router.check_sound()
