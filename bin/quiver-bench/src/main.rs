@@ -24,6 +24,7 @@ mod provider_paths;
 mod report;
 mod segment_paths;
 mod segments;
+mod sessions;
 mod shaper_paths;
 mod softwire_paths;
 mod tunnel_paths;
@@ -89,6 +90,14 @@ enum Task {
         #[arg(long, default_value_t = 0)]
         control_core: usize,
     },
+    /// New sessions of translators a second, and how long a vector of them takes.
+    Sessions {
+        /// Paths of translators, or beginnings of their names.
+        names: Vec<String>,
+        /// Core to run on.
+        #[arg(long, default_value_t = 1)]
+        core: usize,
+    },
     /// The same forwarding with inner loops of several forms (docs/decisions/inner-loop.md).
     Forms,
 }
@@ -112,6 +121,12 @@ fn main() -> anyhow::Result<()> {
                 eprintln!("not pinned to core {control_core}: {error}");
             }
             learn::run(learn::Wanted { macs, part, one_in: one_in.max(1), ring, core })
+        }
+        Task::Sessions { names, core } => {
+            if let Err(error) = quiver_core::cpu::pin_to_core(core) {
+                eprintln!("not pinned to core {core}: {error}");
+            }
+            sessions::run(&names)
         }
         Task::Paths {
             names,

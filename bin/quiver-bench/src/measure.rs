@@ -73,7 +73,37 @@ pub fn path(path: &Path, rounds: usize, form: Form) -> Result<Measured> {
     Ok(Measured { name: path.name.clone(), clocks: median.total, range, bare, nodes: median.nodes })
 }
 
-/// One round of the graph.
+/// What the first packets of sessions came to.
+pub struct FirstPackets {
+    /// Packets, each of which makes a session.
+    pub sessions: usize,
+    /// Clocks per packet of all nodes together.
+    pub clocks: f64,
+    /// Clocks of each pass over a vector of them, with the making of its packets, in rising order.
+    pub passes: Vec<u64>,
+}
+
+/// Measure the packets of a path that come once; nothing where it has none, or not a vector full.
+pub fn first_packets(path: &Path, form: Form) -> Result<Option<FirstPackets>> {
+    let mut router = Router::new(path, form)?;
+    let vectors = router.once / FRAME_PACKETS_MAX;
+    if vectors == 0 {
+        return Ok(None);
+    }
+    router.engine.clear_runtime();
+    let passes = (0..vectors).map(|_| {
+        let start = clocks();
+        router.pass(1);
+        clocks() - start
+    });
+    let mut passes: Vec<u64> = passes.collect();
+    passes.sort_unstable();
+    let clocks = router.told().total;
+    router.check(path)?;
+    Ok(Some(FirstPackets { sessions: vectors * FRAME_PACKETS_MAX, clocks, passes }))
+}
+
+/// Clocks of the graph over a number of vectors.
 struct Round {
     total: f64,
     nodes: Vec<(String, f64)>,
@@ -186,6 +216,11 @@ impl Router {
     fn round(&mut self) -> Round {
         self.engine.clear_runtime();
         self.pass(VECTORS);
+        self.told()
+    }
+
+    /// What nodes took for each packet since their clocks were cleared.
+    fn told(&self) -> Round {
         let ids: Vec<NodeId> = self.engine.all_nodes().map(|(id, _)| id).collect();
         let worker = WorkerId(0);
         let input = self.engine.node_id(INPUT).unwrap_or(NodeId(0));
