@@ -15,6 +15,9 @@ const PORTS: u32 = 65_536 - FIRST_PORT;
 const PORTS_OF_PARITY: u32 = PORTS / 2;
 /// Ports that are tried in one look-up. It divides [`PORTS_OF_PARITY`].
 const PORTS_PER_LOOK_UP: u32 = 64;
+/// Ports that are tried before that: where half of an address's are free, one of them nearly always
+/// is.
+const PORTS_AT_FIRST: usize = 8;
 /// Addresses whose whole range is searched for one packet; of the others, one look-up's ports are
 /// tried. So many take about 2 ms.
 const ADDRESSES_SEARCHED: usize = 4;
@@ -163,18 +166,32 @@ impl Ports {
         for parity in [u32::from(own & 1), u32::from(own & 1) ^ 1] {
             let port =
                 |at: u32| (FIRST_PORT + parity + 2 * ((start + at) % PORTS_OF_PARITY)) as u16;
-            for first in (0..tries).step_by(PORTS_PER_LOOK_UP as usize) {
-                let keys: [Key; PORTS_PER_LOOK_UP as usize] =
-                    std::array::from_fn(|at| key(port(first + at as u32)));
-                let mut found = [NOT_FOUND; PORTS_PER_LOOK_UP as usize];
-                bindings.table.lookup_slice(Variant::best(), &keys, &mut found);
-                if let Some(at) = found.iter().position(|found| *found == NOT_FOUND) {
-                    return Some(port(first + at as u32));
-                }
+            let free = first_free::<PORTS_AT_FIRST>(bindings, key, port).or_else(|| {
+                let mut firsts = (0..tries).step_by(PORTS_PER_LOOK_UP as usize);
+                firsts.find_map(|first| {
+                    let port = |at| port(first + at);
+                    first_free::<{ PORTS_PER_LOOK_UP as usize }>(bindings, key, port)
+                })
+            });
+            if free.is_some() {
+                return free;
             }
         }
         None
     }
+}
+
+/// The first of `N` ports that no binding has, by one look-up.
+fn first_free<const N: usize>(
+    bindings: &Readers,
+    key: impl Fn(u16) -> Key,
+    port: impl Fn(u32) -> u16,
+) -> Option<u16> {
+    let keys: [Key; N] = std::array::from_fn(|at| key(port(at as u32)));
+    let mut found = [NOT_FOUND; N];
+    bindings.table.lookup_slice(Variant::best(), &keys, &mut found);
+    let free = found.iter().position(|found| *found == NOT_FOUND);
+    free.map(|at| port(at as u32))
 }
 
 /// Port 0 of an address, if no host has the protocol there.

@@ -18,6 +18,9 @@ use crate::tables::{Blocks, FIRST_PORT, PORTS, Rules};
 
 /// Ports that are tried in one look-up. It divides [`PORTS`].
 pub(crate) const PORTS_PER_LOOK_UP: u32 = 64;
+/// Ports that are tried before that: where half of an address's are free, one of them nearly always
+/// is.
+const PORTS_AT_FIRST: usize = 8;
 /// Addresses whose whole range is searched for one packet; of the others, one look-up's ports are
 /// tried. So many take about 2 ms.
 const ADDRESSES_SEARCHED: usize = 4;
@@ -177,23 +180,35 @@ impl Owner {
             }
         }
         let start = (((self.random() >> 32) * u64::from(range.count)) >> 32) as u32;
+        let end =
+            |at: u32| End { address, port: range.first + ((start + at) % range.count) as u16 };
+        self.first_free::<PORTS_AT_FIRST>(wanted, end).or_else(|| {
+            let mut firsts = (0..tries.min(range.count)).step_by(PORTS_PER_LOOK_UP as usize);
+            firsts.find_map(|first| {
+                self.first_free::<{ PORTS_PER_LOOK_UP as usize }>(wanted, |at| end(first + at))
+            })
+        })
+    }
+
+    /// The port of the first of `N` ends that is free, by one look-up.
+    fn first_free<const N: usize>(
+        &mut self,
+        wanted: &Wanted<'_>,
+        end: impl Fn(u32) -> End,
+    ) -> Option<u16> {
+        let end = |at: usize| end(at as u32);
+        let keys: [Key; N] = std::array::from_fn(|at| {
+            let End { address, port } = end(at);
+            self.key_of(wanted, address, port)
+        });
+        let mut found = [NOT_FOUND; N];
         let table = match (&self.bindings, self.is_independent(wanted.rules)) {
             (Some(bindings), true) => bindings.read.table.clone(),
             _ => self.writer.table(),
         };
-        for first in (0..tries.min(range.count)).step_by(PORTS_PER_LOOK_UP as usize) {
-            let port = |at: usize| range.first + ((start + first + at as u32) % range.count) as u16;
-            let keys: [Key; PORTS_PER_LOOK_UP as usize] =
-                std::array::from_fn(|at| self.key_of(wanted, address, port(at)));
-            let mut found = [NOT_FOUND; PORTS_PER_LOOK_UP as usize];
-            table.lookup_slice(Variant::best(), &keys, &mut found);
-            for (at, found) in found.into_iter().enumerate() {
-                if self.is_free(wanted, End { address, port: port(at) }, found) {
-                    return Some(port(at));
-                }
-            }
-        }
-        None
+        table.lookup_slice(Variant::best(), &keys, &mut found);
+        let free = (0..N).find(|at| self.is_free(wanted, end(*at), found[*at]));
+        free.map(|at| end(at).port)
     }
 
     /// What says whether a port is in use: the mapping's key, or that of packets from outside.
