@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
+mod ahead;
 mod bindings;
 pub mod control;
 mod flags;
@@ -9,6 +10,7 @@ mod owner;
 mod ports;
 mod timeouts;
 
+pub use ahead::prefetch_sessions;
 pub use bindings::{
     Binding, Bindings, Key, Limit, Readers, Writer, inside_key, outside_key, subscriber,
 };

@@ -7,14 +7,15 @@ use quiver_core::memory::buffer::{BufferCache, BufferPool};
 use quiver_core::memory::mapping::PageSize;
 
 use quiver_translation::versions::address::Prefix;
-use quiver_translation::versions::ends::{Ends4, Ends6, delta_to4, delta_to6};
+use quiver_translation::versions::ends::{Ends4, Ends6, Ports, delta_to4, delta_to6};
 use quiver_translation::versions::fast::{Embedding, Fast4, Fast6};
 use quiver_translation::versions::read::{read4, read6};
 use quiver_translation::versions::{to4, to6};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-const MTU_BYTES: u16 = 1500;
+/// Of links that the longer packets here do not fit, and of others.
+const MTUS_BYTES: [u16; 2] = [100, 1500];
 /// The headers in which bytes are changed, and bytes that are cut off at most.
 const EDITED_BYTES: usize = 60;
 
@@ -68,6 +69,12 @@ fn packet4((protocol, upper): &(u8, Vec<u8>), ends: [u32; 2], hops: u8, padding:
     bytes
 }
 
+/// The same, which routers may cut, or may not.
+fn cut_or_not(mut packet: Vec<u8>, may_be_cut: bool) -> Vec<u8> {
+    packet[6] = if may_be_cut { 0 } else { 0x40 };
+    packet
+}
+
 /// A packet of IPv6, with padding.
 fn packet6((next, upper): &(u8, Vec<u8>), ends: [u128; 2], hops: u8, padding: usize) -> Vec<u8> {
     let length = (upper.len() as u16).to_be_bytes();
@@ -93,19 +100,37 @@ fn edited(mut bytes: Vec<u8>, (edits, cut): &(Vec<(Index, u8)>, usize)) -> Vec<u
     bytes
 }
 
-fn fast_to6(packet: &mut Packet, rule: &Embedding, customer: u128) -> bool {
-    let Some(read) = Fast4::of(packet).filter(|read| read.fits6(MTU_BYTES)) else { return false };
+fn fast_to6(packet: &mut Packet, rule: &Embedding, customer: u128, mtu_bytes: u16) -> bool {
+    let Some(read) = Fast4::of(packet).filter(|read| read.fits6(mtu_bytes)) else { return false };
     let (source, delta) = rule.embed(read.source());
     read.to6(packet, (source, customer), delta.add128(customer).sub32(read.destination()))
 }
 
-fn general_to6(packet: &mut Packet, rule: &Embedding, customer: u128) -> bool {
+fn general_to6(packet: &mut Packet, rule: &Embedding, customer: u128, mtu_bytes: u16) -> bool {
     let Ok(read) = read4(packet) else { return false };
     let from = Ends4 { source: read.source, destination: read.destination, ports: read.ports };
     let source = rule.prefix().embed(read.source);
     let ends = Ends6 { source, destination: customer, ports: read.ports };
     let delta = delta_to6(read.protocol, &from, &ends);
-    to6::packet(packet, &read, &ends, delta, MTU_BYTES) == Ok(to6::Done::Whole)
+    to6::packet(packet, &read, &ends, delta, mtu_bytes) == Ok(to6::Done::Whole)
+}
+
+/// A packet gets these ends, ports among them; what its checksum gets.
+fn ends_delta6(packet: &Packet, ends: &Ends6) -> Option<u16> {
+    let read = read4(packet).ok()?;
+    let from = Ends4 { source: read.source, destination: read.destination, ports: read.ports };
+    Some(delta_to6(read.protocol, &from, ends))
+}
+
+fn fast_to_ends6(packet: &mut Packet, ends: &Ends6, mtu_bytes: u16) -> bool {
+    let Some(read) = Fast4::of(packet).filter(|read| read.fits6(mtu_bytes)) else { return false };
+    let Some(delta) = ends_delta6(packet, ends) else { return false };
+    read.to6_ends(packet, ends, delta)
+}
+
+fn general_to_ends6(packet: &mut Packet, ends: &Ends6, mtu_bytes: u16) -> bool {
+    let (Ok(read), Some(delta)) = (read4(packet), ends_delta6(packet, ends)) else { return false };
+    to6::packet(packet, &read, ends, delta, mtu_bytes) == Ok(to6::Done::Whole)
 }
 
 const IDENTIFICATION: u16 = 0x1234;
@@ -126,17 +151,36 @@ fn general_to4(packet: &mut Packet, rule: &Embedding, source: u32) -> bool {
     to4::packet(packet, &read, &ends, delta, IDENTIFICATION).is_ok()
 }
 
+/// As [`ends_delta6`], the other way round.
+fn ends_delta4(packet: &Packet, ends: &Ends4) -> Option<u16> {
+    let read = read6(packet).ok()?;
+    let from = Ends6 { source: read.source, destination: read.destination, ports: read.ports };
+    Some(delta_to4(read.protocol, &from, ends))
+}
+
+fn fast_to_ends4(packet: &mut Packet, ends: &Ends4) -> bool {
+    let Some(read) = Fast6::of(packet) else { return false };
+    let Some(delta) = ends_delta4(packet, ends) else { return false };
+    read.to4_ends(packet, ends, delta, IDENTIFICATION)
+}
+
+fn general_to_ends4(packet: &mut Packet, ends: &Ends4) -> bool {
+    let (Ok(read), Some(delta)) = (read6(packet), ends_delta4(packet, ends)) else { return false };
+    to4::packet(packet, &read, ends, delta, IDENTIFICATION).is_ok()
+}
+
 proptest! {
     /// Whatever the fast path takes becomes what the general path makes of it; whatever it leaves
     /// is as it was.
     #[test]
     fn both_paths_to_ip6_make_the_same(
         upper in uppers(), ends: [u32; 2], hops in 0u8..4, padding in 0usize..20,
-        edits in edits(), rule in prefixes(), customer: u128,
+        edits in edits(), rule in prefixes(), customer: u128, mtu_bytes in select(&MTUS_BYTES[..]),
+        may_be_cut: bool,
     ) {
-        let bytes = edited(packet4(&upper, ends, hops, padding), &edits);
-        let fast = became(&bytes, |packet| fast_to6(packet, &rule, customer));
-        let general = became(&bytes, |packet| general_to6(packet, &rule, customer));
+        let bytes = edited(cut_or_not(packet4(&upper, ends, hops, padding), may_be_cut), &edits);
+        let fast = became(&bytes, |packet| fast_to6(packet, &rule, customer, mtu_bytes));
+        let general = became(&bytes, |packet| general_to6(packet, &rule, customer, mtu_bytes));
         match fast.0 {
             true => prop_assert_eq!(fast, general),
             false => prop_assert_eq!(fast, (false, bytes, 14, false)),
@@ -159,6 +203,39 @@ proptest! {
         }
     }
 
+    #[test]
+    fn both_paths_to_ends_of_ip6_make_the_same(
+        upper in uppers(), ends: [u32; 2], hops in 2u8..4, padding in 0usize..20,
+        edits in edits(), source: u128, destination: u128, ports: [u16; 2],
+        mtu_bytes in select(&MTUS_BYTES[..]), may_be_cut: bool,
+    ) {
+        let ports = Ports { source: ports[0], destination: ports[1] };
+        let to = Ends6 { source, destination, ports };
+        let bytes = edited(cut_or_not(packet4(&upper, ends, hops, padding), may_be_cut), &edits);
+        let fast = became(&bytes, |packet| fast_to_ends6(packet, &to, mtu_bytes));
+        let general = became(&bytes, |packet| general_to_ends6(packet, &to, mtu_bytes));
+        match fast.0 {
+            true => prop_assert_eq!(fast, general),
+            false => prop_assert_eq!(fast, (false, bytes, 14, false)),
+        }
+    }
+
+    #[test]
+    fn both_paths_to_ends_of_ip4_make_the_same(
+        upper in uppers(), ends: [u128; 2], hops in 2u8..4, padding in 0usize..20,
+        edits in edits(), source: u32, destination: u32, ports: [u16; 2],
+    ) {
+        let ports = Ports { source: ports[0], destination: ports[1] };
+        let to = Ends4 { source, destination, ports };
+        let bytes = edited(packet6(&upper, ends, hops, padding), &edits);
+        let fast = became(&bytes, |packet| fast_to_ends4(packet, &to));
+        let general = became(&bytes, |packet| general_to_ends4(packet, &to));
+        match fast.0 {
+            true => prop_assert_eq!(fast, general),
+            false => prop_assert_eq!(fast, (false, bytes, 14, false)),
+        }
+    }
+
     /// The packets that the fast path is for take it.
     #[test]
     fn whole_segments_and_datagrams_with_hops_take_the_fast_path(
@@ -169,7 +246,7 @@ proptest! {
         upper[at] |= 1;
         let upper = (protocol, upper);
         let bytes = packet4(&upper, four, hops, padding);
-        prop_assert!(became(&bytes, |packet| fast_to6(packet, &rule, six)).0);
+        prop_assert!(became(&bytes, |packet| fast_to6(packet, &rule, six, 100)).0);
         let bytes = packet6(&upper, [six, rule.embed(four[1]).0], hops, padding);
         prop_assert!(became(&bytes, |packet| fast_to4(packet, &rule, four[0])).0);
     }
@@ -185,8 +262,8 @@ fn both_zeros_of_a_checksum_are_kept_apart() {
             let mut upper = vec![3; 20];
             upper[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
             let bytes = packet4(&(protocol, upper), [5, 6], 9, 0);
-            let fast = became(&bytes, |packet| fast_to6(packet, &rule, 6));
-            let general = became(&bytes, |packet| general_to6(packet, &rule, 6));
+            let fast = became(&bytes, |packet| fast_to6(packet, &rule, 6, 1500));
+            let general = became(&bytes, |packet| general_to6(packet, &rule, 6, 1500));
             assert!(fast.0);
             assert_eq!(fast, general, "{protocol} {checksum:x}");
         }

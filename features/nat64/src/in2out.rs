@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quiver_bindings::prefetch_sessions;
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
@@ -42,6 +43,25 @@ struct In2Out {
 }
 
 impl In2Out {
+    /// What the fast path does not take, with or without a session.
+    #[inline(never)]
+    fn resolve_generally(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        found: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Nat64Drop> {
+        if found != NOT_FOUND
+            && let Some((_, objects, _)) = self.translator.shared.table()
+            && let Ok(read) = read6(packet)
+        {
+            let session = Session(objects.get(found >> 1));
+            return self.translator.send_out(packet, &read, session, state.now_s);
+        }
+        self.resolve_slowly(context, state, packet)
+    }
+
     /// A packet whose key is not found at once: what the fast path does not read, and new ones.
     #[cold]
     #[inline(never)]
@@ -124,7 +144,10 @@ impl LookUp for In2Out {
     #[inline(always)]
     fn find(&self, variant: Variant, _: InterfaceState, keys: &[Key], found: &mut [u32]) {
         match self.translator.shared.table() {
-            Some((table, ..)) => table.lookup_slice(variant, keys, found),
+            Some((table, objects, _)) => {
+                table.lookup_slice(variant, keys, found);
+                prefetch_sessions(objects, found);
+            }
             None => found.fill(NOT_FOUND),
         }
     }
@@ -140,12 +163,12 @@ impl LookUp for In2Out {
     ) -> Result<NodeId, Nat64Drop> {
         if found != NOT_FOUND
             && let Some((_, objects, _)) = self.translator.shared.table()
-            && let Ok(read) = read6(packet)
+            && let session = Session(objects.get(found >> 1))
+            && let Some(next) = self.translator.send_out_fast(packet, session, state.now_s)
         {
-            let session = Session(objects.get(found >> 1));
-            return self.translator.send_out(packet, &read, session, state.now_s);
+            return Ok(next);
         }
-        self.resolve_slowly(context, state, packet)
+        self.resolve_generally(context, state, found, packet)
     }
 }
 /// The declaration of `nat64-in2out`; `arc` is `ip6-unicast`.

@@ -3,6 +3,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod bindings;
+mod by_session;
 mod commands;
 mod config;
 mod errors;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quiver_bindings::prefetch_sessions;
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
@@ -13,6 +14,7 @@ use quiver_forwarding::ip::{Ip4, IpFamily};
 use quiver_forwarding::nodes;
 use quiver_tables::exact::NOT_FOUND;
 use quiver_translation::flow::key_of;
+use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::read::{Kind, read4};
 
 use crate::bindings::of_external;
@@ -40,6 +42,37 @@ struct Out2In {
 }
 
 impl Out2In {
+    /// The session of this index, and the prefix that its remote host stands behind.
+    #[inline(always)]
+    fn session<'p>(
+        &'p self,
+        context: StageContext<'p>,
+        found: u32,
+    ) -> Option<(Session<'p>, Prefix)> {
+        if found == NOT_FOUND {
+            return None;
+        }
+        let (_, objects, _) = self.translator.shared.table()?;
+        let session = Session(objects.get(found >> 1));
+        let rules = self.translator.shared.rules(context.pass());
+        Some((session, rules.prefix(session.inside().prefix)?))
+    }
+
+    /// What the fast path does not take, with or without a session.
+    #[inline(never)]
+    fn resolve_generally(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        by: Option<(Session<'_>, Prefix)>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Nat64Drop> {
+        match (by, read4(packet)) {
+            (Some(by), Ok(read)) => self.translator.send_in(packet, &read, by, state.now_s),
+            _ => self.resolve_slowly(context, state, packet),
+        }
+    }
+
     /// A packet without session: to a binding, an ICMP error, the router's own, or nobody's.
     #[cold]
     #[inline(never)]
@@ -108,7 +141,10 @@ impl LookUp for Out2In {
     #[inline(always)]
     fn find(&self, variant: Variant, _: InterfaceState, keys: &[Key], found: &mut [u32]) {
         match self.translator.shared.table() {
-            Some((table, ..)) => table.lookup_slice(variant, keys, found),
+            Some((table, objects, _)) => {
+                table.lookup_slice(variant, keys, found);
+                prefetch_sessions(objects, found);
+            }
             None => found.fill(NOT_FOUND),
         }
     }
@@ -122,18 +158,13 @@ impl LookUp for Out2In {
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, Nat64Drop> {
-        if found != NOT_FOUND
-            && let Some((_, objects, _)) = self.translator.shared.table()
-            && let Ok(read) = read4(packet)
+        let by = self.session(context, found);
+        if let Some(by) = by
+            && let Some(next) = self.translator.send_in_fast(packet, by, state.now_s)
         {
-            let session = Session(objects.get(found >> 1));
-            let rules = self.translator.shared.rules(context.pass());
-            if let Some(prefix) = rules.prefix(session.inside().prefix) {
-                let by = (session, prefix);
-                return self.translator.send_in(packet, &read, by, state.now_s);
-            }
+            return Ok(next);
         }
-        self.resolve_slowly(context, state, packet)
+        self.resolve_generally(context, state, by, packet)
     }
 }
 /// The declaration of `nat64-out2in`; `arc` is `ip4-unicast`.

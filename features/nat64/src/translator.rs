@@ -13,14 +13,13 @@ use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_translation::flow::{End, Flow};
-use quiver_translation::rewrite::{clamp_mss, tcp_flags};
-use quiver_translation::tcp::{Direction, flag};
 use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::read::{Kind, Read4, Read6, read4, read6};
 use quiver_translation::versions::to6::Done;
-use quiver_translation::versions::{Refused, to4, to6};
+use quiver_translation::versions::Refused;
 use quiver_wire::IpProtocol;
 
+use crate::by_session;
 use crate::reasons::Nat64Drop;
 use crate::session::{Inside, Session, protocol_of};
 use crate::tables::{Rules, Shared};
@@ -104,8 +103,24 @@ impl Translator {
         self.error4
     }
 
-    /// Translate a packet of IPv6 by its session; where it goes.
+    /// As [`send_out`](Self::send_out) for a packet with nothing unusual; `None`, and nothing has
+    /// changed, for others.
     #[inline(always)]
+    pub fn send_out_fast(
+        &self,
+        packet: &mut Packet,
+        session: Session<'_>,
+        now_s: u32,
+    ) -> Option<NodeId> {
+        let identification = self.identification.get().wrapping_add(1);
+        if !by_session::to4_fast(packet, session, identification, now_s) {
+            return None;
+        }
+        self.identification.set(identification);
+        Some(self.next_outside(packet, session))
+    }
+
+    /// Translate a packet of IPv6 by its session; where it goes.
     pub fn send_out(
         &self,
         packet: &mut Packet,
@@ -117,61 +132,54 @@ impl Translator {
         if read.hop_limit <= 1 {
             return Ok(self.answer6(packet, TIME_EXCEEDED6));
         }
-        let delta = session.delta(Direction::InToOut);
-        let identification = self.next_identification();
-        to4::packet(packet, read, &session.ends4(), delta, identification)?;
-        session.refresh(now_s);
-        if let Some(flags) = tcp_flags(packet)
-            && !session.tcp().stays(flags)
-        {
-            session.track(Direction::InToOut, flags);
-            self.clamp(packet, flags);
+        let mss = self.shared.mss();
+        by_session::to4(packet, read, session, self.next_identification(), (now_s, mss))?;
+        Ok(self.next_outside(packet, session))
+    }
+
+    /// Where a packet of IPv4 goes that a session has translated.
+    #[inline(always)]
+    fn next_outside(&self, packet: &mut Packet, session: Session<'_>) -> NodeId {
+        packet.hand_over(TableIndex(session.outside().table));
+        if session.flags().has(Flags::HAIRPIN) { self.hairpin } else { self.lookup4 }
+    }
+
+    /// As [`send_in`](Self::send_in) for a packet with nothing unusual; `None`, and nothing has
+    /// changed, for others.
+    #[inline(always)]
+    pub fn send_in_fast(
+        &self,
+        packet: &mut Packet,
+        (session, prefix): (Session<'_>, Prefix),
+        now_s: u32,
+    ) -> Option<NodeId> {
+        if !by_session::to6_fast(packet, (session, prefix), self.shared.ip6_mtu(), now_s) {
+            return None;
         }
-        let table = session.outside().table;
-        packet.hand_over(TableIndex(table));
-        Ok(if session.flags().has(Flags::HAIRPIN) { self.hairpin } else { self.lookup4 })
+        packet.hand_over(TableIndex(session.inside().table));
+        Some(self.lookup6)
     }
 
     /// Translate a packet of IPv4 by its session; where it goes.
-    #[inline(always)]
     pub fn send_in(
         &self,
         packet: &mut Packet,
         read: &Read4,
-        (session, prefix): (Session<'_>, Prefix),
+        by: (Session<'_>, Prefix),
         now_s: u32,
     ) -> Result<NodeId, Nat64Drop> {
         if read.ttl <= 1 {
             return Ok(self.answer4(packet, TIME_EXCEEDED4));
         }
-        let flags = tcp_flags(packet);
-        if let Some(flags) = flags.filter(|flags| flags & flag::SYN != 0) {
-            self.clamp(packet, flags);
-        }
-        let delta = session.delta(Direction::OutToIn);
-        let mtu_bytes = self.shared.ip6_mtu();
-        let done = to6::packet(packet, read, &session.ends6(prefix), delta, mtu_bytes)?;
-        session.refresh(now_s);
-        if let Some(flags) = flags
-            && !session.tcp().stays(flags)
-        {
-            session.track(Direction::OutToIn, flags);
-        }
-        let table = session.inside().table;
+        let (mss, mtu_bytes) = (self.shared.mss(), self.shared.ip6_mtu());
+        let done = by_session::to6(packet, read, by, mtu_bytes, (now_s, mss))?;
+        let table = by.0.inside().table;
         if done == Done::ToCut {
             packet.hand_over(FragmentRequest { mtu_bytes, table });
             return Ok(self.fragment);
         }
         packet.hand_over(TableIndex(table));
         Ok(self.lookup6)
-    }
-
-    #[cold]
-    fn clamp(&self, packet: &mut Packet, flags: u8) {
-        let mss = self.shared.mss();
-        if flags & flag::SYN != 0 && mss != 0 {
-            clamp_mss(packet, mss);
-        }
     }
 
     /// Read a packet of IPv6 to a prefix; or where it goes that cannot be translated.

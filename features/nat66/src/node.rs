@@ -4,6 +4,7 @@
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
+use quiver_bindings::prefetch_sessions;
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::NodeSpec;
@@ -121,7 +122,10 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
     #[inline(always)]
     fn find(&self, variant: Variant, _: InterfaceState, keys: &[Key], found: &mut [u32]) {
         match self.translator.shared.table() {
-            Some((table, ..)) => table.lookup_slice(variant, keys, found),
+            Some((table, objects, _)) => {
+                table.lookup_slice(variant, keys, found);
+                prefetch_sessions(objects, found);
+            }
             None => found.fill(NOT_FOUND),
         }
     }

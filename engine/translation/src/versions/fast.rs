@@ -11,7 +11,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 
 use super::HEADER_DIFFERENCE;
 use super::address::Prefix;
-use super::ends::Delta;
+use super::ends::{Delta, Ends4, Ends6, Ports};
 use super::to4::{DONT_FRAGMENT, MAY_BE_CUT_BYTES};
 
 /// What the general path is for: bytes in several buffers, work left to the device, and packets of
@@ -44,18 +44,50 @@ fn upper_bytes(protocol: IpProtocol) -> Option<usize> {
     }
 }
 
+/// The flags of a segment of TCP, whose header begins at `upper`; a datagram has none.
+#[inline(always)]
+fn tcp_flags(packet: &Packet, protocol: IpProtocol, upper: usize) -> Option<u8> {
+    if protocol != IpProtocol::TCP {
+        return None;
+    }
+    packet.bytes().get(upper + TCP_FLAGS).copied()
+}
+
 /// Does a segment of TCP, whose header begins at `upper`, open a connection? No datagram does.
 #[inline(always)]
 fn opens(packet: &Packet, protocol: IpProtocol, upper: usize) -> bool {
-    let flags = packet.bytes().get(upper + TCP_FLAGS).copied().unwrap_or(0);
-    (protocol == IpProtocol::TCP) & (flags & SYN != 0)
+    tcp_flags(packet, protocol, upper).is_some_and(|flags| flags & SYN != 0)
 }
 
-/// Give the checksum of the upper layer, which begins `upper`, what `delta` says, which begins with
-/// [`Delta::NEUTRAL`]. False, and nothing changes, for UDP without checksum.
+/// What the header of the upper layer gets.
+#[derive(Clone, Copy)]
+struct Change {
+    /// Other ports; the packet keeps its own where there are none.
+    ports: Option<Ports>,
+    /// What the checksum gets.
+    delta: Delta,
+}
+
+impl Change {
+    /// The ports stay. `delta` begins with [`Delta::NEUTRAL`].
+    #[inline(always)]
+    fn of_addresses(delta: Delta) -> Change {
+        Change { ports: None, delta }
+    }
+
+    /// Other ports, and a `delta` that was folded: what is added to a checksum then is the same
+    /// as on the general path.
+    #[inline(always)]
+    fn of_ends(ports: Ports, delta: u16) -> Change {
+        Change { ports: Some(ports), delta: Delta::new().add(delta) }
+    }
+}
+
+/// Change the header of the upper layer, which begins `upper`. False, and nothing changes, for UDP
+/// without checksum.
 #[inline(always)]
 #[must_use]
-fn adjust(upper: &mut [u8], protocol: IpProtocol, delta: Delta) -> bool {
+fn adjust(upper: &mut [u8], protocol: IpProtocol, Change { ports, delta }: Change) -> bool {
     let is_udp = protocol == IpProtocol::UDP;
     let at = if is_udp { UDP_CHECKSUM } else { TCP_CHECKSUM };
     let Some(place) = upper.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) else {
@@ -69,6 +101,10 @@ fn adjust(upper: &mut [u8], protocol: IpProtocol, delta: Delta) -> bool {
     // Zero would be no checksum (RFC 768).
     let new = if is_udp & (new == 0) { 0xffff } else { new };
     *place = new.to_be_bytes();
+    if let (Some(ports), Some(place)) = (ports, upper.first_chunk_mut()) {
+        let both = u32::from(ports.source) << 16 | u32::from(ports.destination);
+        *place = both.to_be_bytes();
+    }
     true
 }
 
@@ -154,10 +190,17 @@ impl Fast4 {
         opens(packet, self.protocol(), Ip4Header::LEN)
     }
 
-    /// Is a packet of IPv6 of it at most so many bytes long, so that nothing is cut?
+    /// The flags of TCP; a datagram has none.
+    #[inline(always)]
+    pub fn tcp_flags(self, packet: &Packet) -> Option<u8> {
+        tcp_flags(packet, self.protocol(), Ip4Header::LEN)
+    }
+
+    /// Does it become one packet of IPv6: is that at most so many bytes long, or may it not be cut
+    /// (RFC 7915 §4)?
     #[inline(always)]
     pub fn fits6(self, mtu_bytes: u16) -> bool {
-        self.length() + HEADER_DIFFERENCE <= usize::from(mtu_bytes)
+        self.dont_fragment() | (self.length() + HEADER_DIFFERENCE <= usize::from(mtu_bytes))
     }
 
     /// Make it a packet of IPv6 from the first to the second of `ends`. `delta` is what its
@@ -166,12 +209,26 @@ impl Fast4 {
     #[inline(always)]
     #[must_use]
     pub fn to6(self, packet: &mut Packet, ends: (u128, u128), delta: Delta) -> bool {
+        self.rewrite6(packet, ends, Change::of_addresses(delta))
+    }
+
+    /// As [`to6`](Self::to6), with other ports, too. `delta` is what
+    /// [`delta_to6`](super::ends::delta_to6) says.
+    #[inline(always)]
+    #[must_use]
+    pub fn to6_ends(self, packet: &mut Packet, ends: &Ends6, delta: u16) -> bool {
+        let change = Change::of_ends(ends.ports, delta);
+        self.rewrite6(packet, (ends.source, ends.destination), change)
+    }
+
+    #[inline(always)]
+    fn rewrite6(self, packet: &mut Packet, ends: (u128, u128), change: Change) -> bool {
         if !packet.push(HEADER_DIFFERENCE) {
             return false;
         }
         let bytes = packet.bytes_mut().split_first_chunk_mut::<{ Ip6Header::LEN }>();
         let Some((header, upper)) = bytes else { return !packet.pull(HEADER_DIFFERENCE) };
-        if !adjust(upper, self.protocol(), delta) {
+        if !adjust(upper, self.protocol(), change) {
             return !packet.pull(HEADER_DIFFERENCE);
         }
         let payload = (self.length() - Ip4Header::LEN) as u64;
@@ -263,6 +320,12 @@ impl Fast6 {
         opens(packet, self.protocol(), Ip6Header::LEN)
     }
 
+    /// The flags of TCP; a datagram has none.
+    #[inline(always)]
+    pub fn tcp_flags(self, packet: &Packet) -> Option<u8> {
+        tcp_flags(packet, self.protocol(), Ip6Header::LEN)
+    }
+
     /// Make it a packet of IPv4 from the first to the second of `ends`. `delta` is what its
     /// addresses change by, beginning with [`Delta::NEUTRAL`]. False, and the packet is as it was,
     /// for UDP without checksum.
@@ -275,9 +338,35 @@ impl Fast6 {
         delta: Delta,
         identification: u16,
     ) -> bool {
+        self.rewrite4(packet, ends, Change::of_addresses(delta), identification)
+    }
+
+    /// As [`to4`](Self::to4), with other ports, too. `delta` is what
+    /// [`delta_to4`](super::ends::delta_to4) says.
+    #[inline(always)]
+    #[must_use]
+    pub fn to4_ends(
+        self,
+        packet: &mut Packet,
+        ends: &Ends4,
+        delta: u16,
+        identification: u16,
+    ) -> bool {
+        let change = Change::of_ends(ends.ports, delta);
+        self.rewrite4(packet, (ends.source, ends.destination), change, identification)
+    }
+
+    #[inline(always)]
+    fn rewrite4(
+        self,
+        packet: &mut Packet,
+        ends: (u32, u32),
+        change: Change,
+        identification: u16,
+    ) -> bool {
         let bytes = packet.bytes_mut().split_first_chunk_mut::<{ Ip6Header::LEN }>();
         let Some((header, upper)) = bytes else { return false };
-        if !adjust(upper, self.protocol(), delta) {
+        if !adjust(upper, self.protocol(), change) {
             return false;
         }
         let total = self.length4();
