@@ -135,29 +135,37 @@ pub fn key_of(packet: &Packet, table: u32) -> Key {
 /// As [`key_of`]; with `has_calls` packets of GRE are known by their calls ([`classify_with`]).
 #[inline(always)]
 pub fn key_with(packet: &Packet, table: u32, has_calls: bool) -> Key {
-    let bytes = packet.bytes();
-    let Some(head) = bytes.first_chunk::<24>() else { return slow_key(packet, table, has_calls) };
+    let (first, second) = match plain_key(packet, table) {
+        Some(words) => words,
+        None => slow_key(packet, table, has_calls),
+    };
+    [first, second]
+}
+
+/// The words of the key of a packet without options, whole, of TCP or UDP.
+#[inline(always)]
+fn plain_key(packet: &Packet, table: u32) -> Option<(u64, u64)> {
+    let head = packet.bytes().first_chunk::<24>()?;
     let protocol = head[9];
     let parts = u16::from_be_bytes([head[6], head[7]]) & 0x3fff;
     if head[0] != 0x45 || parts != 0 || (protocol != 6 && protocol != 17) {
-        return slow_key(packet, table, has_calls);
+        return None;
     }
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    [
-        u64::from(word(12)) << 32 | u64::from(word(16)),
-        u64::from(word(20)) << 32
-            | u64::from(protocol) << TABLE_BITS
-            | u64::from(table & ((1 << TABLE_BITS) - 1)),
-    ]
+    let rest = u64::from(protocol) << TABLE_BITS | u64::from(table & ((1 << TABLE_BITS) - 1));
+    Some((u64::from(word(12)) << 32 | u64::from(word(16)), u64::from(word(20)) << 32 | rest))
 }
 
+/// The words of any key. They come in two registers: an array would come in memory, and what the
+/// fast path writes would go there, too, from where a vector of both waits for each.
 #[cold]
 #[inline(never)]
-fn slow_key(packet: &Packet, table: u32, has_calls: bool) -> Key {
-    match classify_with(packet, table, has_calls) {
+fn slow_key(packet: &Packet, table: u32, has_calls: bool) -> (u64, u64) {
+    let [first, second] = match classify_with(packet, table, has_calls) {
         (Kind::Data { .. } | Kind::Query { .. }, flow) => flow.key(),
         _ => NO_KEY,
-    }
+    };
+    (first, second)
 }
 
 /// What a packet is, and its flow; that of what has no session is without meaning.

@@ -13,10 +13,9 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::{Ip6, IpFamily};
 use quiver_forwarding::nodes;
 use quiver_tables::exact::NOT_FOUND;
+use quiver_translation::ip6::flow::Plain;
 use quiver_translation::versions::address::{Prefix, is_global};
-use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::read::{Kind, read6};
-use quiver_wire::IpProtocol;
 
 use crate::reasons::Nat64Drop;
 use crate::session::{Inside, Key, NO_KEY, Session};
@@ -125,19 +124,11 @@ impl LookUp for In2Out {
     /// Of TCP and UDP without extension headers; others are read more slowly.
     #[inline(always)]
     fn key(&self, state: InterfaceState, packet: &mut Packet) -> Key {
-        let Some(head) = packet.bytes().first_chunk::<44>() else { return NO_KEY };
-        let (Some((prefix, number)), 6 | 17) = (state.prefix, head[6]) else { return NO_KEY };
-        let word = |at: usize| {
-            let mut bytes = [0; 16];
-            bytes.copy_from_slice(&head[at..at + 16]);
-            u128::from_be_bytes(bytes)
+        let (Some((prefix, number)), Some(plain)) = (state.prefix, Plain::of(packet)) else {
+            return NO_KEY;
         };
-        let Some(remote) = prefix.extract(word(24)) else { return NO_KEY };
-        let ports = Ports {
-            source: u16::from_be_bytes([head[40], head[41]]),
-            destination: u16::from_be_bytes([head[42], head[43]]),
-        };
-        let (host, protocol) = (word(8), IpProtocol(head[6]));
+        let Some(remote) = prefix.extract(plain.destination) else { return NO_KEY };
+        let Plain { source: host, ports, protocol, .. } = plain;
         Inside { host, remote, ports, protocol, table: state.table, prefix: number }.key()
     }
 

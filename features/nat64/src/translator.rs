@@ -13,10 +13,10 @@ use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_translation::flow::{End, Flow};
+use quiver_translation::versions::Refused;
 use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::read::{Kind, Read4, Read6, read4, read6};
 use quiver_translation::versions::to6::Done;
-use quiver_translation::versions::Refused;
 use quiver_wire::IpProtocol;
 
 use crate::by_session;

@@ -13,8 +13,8 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use quiver_core::Packet;
 use quiver_forwarding::ip::noted;
-use quiver_wire::IpProtocol;
 use quiver_wire::icmp6::kind;
+use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use crate::versions::ends::Ports;
 use crate::versions::read::{Kind, Read6};
@@ -29,8 +29,6 @@ pub const NO_KEY: Key = [0; 5];
 const TABLE_MASK: u64 = (1 << 23) - 1;
 const SIDE_SHIFT: u32 = 23;
 const PROTOCOL_SHIFT: u32 = 24;
-/// Bytes of the IPv6 header with the ports behind it.
-const PLAIN_BYTES: usize = 44;
 
 /// The side that a packet comes from: the same flow may be one of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,22 +114,49 @@ fn rest(protocol: IpProtocol, side: Side, table: u32) -> u64 {
         | u64::from(table) & TABLE_MASK
 }
 
+/// The ends of a packet of TCP or UDP without extension headers, as its first bytes have them.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// Who sends.
+    pub source: u128,
+    /// Who receives.
+    pub destination: u128,
+    /// Ports of both.
+    pub ports: Ports,
+    /// TCP or UDP.
+    pub protocol: IpProtocol,
+}
+
+impl Plain {
+    /// Of a packet that begins with its header; `None` for other packets.
+    #[inline(always)]
+    pub fn of(packet: &Packet) -> Option<Plain> {
+        let (header, behind) = packet.bytes().split_first_chunk::<{ Ip6Header::LEN }>()?;
+        let [first, a, b, c, d] = header.as_chunks::<8>().0.first_chunk()?;
+        let address = |high: &[u8; 8], low: &[u8; 8]| {
+            u128::from(u64::from_be_bytes(*high)) << 64 | u128::from(u64::from_be_bytes(*low))
+        };
+        let ports = u32::from_be_bytes(*behind.first_chunk()?);
+        let protocol = IpProtocol(first[6]);
+        let plain = Plain {
+            source: address(a, b),
+            destination: address(c, d),
+            ports: Ports { source: (ports >> 16) as u16, destination: ports as u16 },
+            protocol,
+        };
+        matches!(protocol, IpProtocol::TCP | IpProtocol::UDP).then_some(plain)
+    }
+}
+
 /// The key of a packet of TCP or UDP without extension headers; [`NO_KEY`] of others.
 #[inline(always)]
 pub fn key_of(packet: &Packet, side: Side, table: u32) -> Key {
-    let Some(head) = packet.bytes().first_chunk::<PLAIN_BYTES>() else { return NO_KEY };
-    let protocol = head[6];
-    if protocol != IpProtocol::TCP.0 && protocol != IpProtocol::UDP.0 {
+    let Some(Plain { source, destination, ports, protocol }) = Plain::of(packet) else {
         return NO_KEY;
-    }
-    let word = |at: usize| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&head[at..at + 8]);
-        u64::from_be_bytes(bytes)
     };
-    let ports = u32::from_be_bytes([head[40], head[41], head[42], head[43]]);
-    let last = u64::from(ports) << 32 | rest(IpProtocol(protocol), side, table);
-    [word(8), word(16), word(24), word(32), last]
+    let end = |address, port| End { address, port };
+    let (source, destination) = (end(source, ports.source), end(destination, ports.destination));
+    Flow { source, destination, protocol, table }.key(side)
 }
 
 /// What a packet is, and its flow. Virtual reassembly has noted what the first fragment of a later

@@ -19,7 +19,7 @@ use super::to4::{DONT_FRAGMENT, MAY_BE_CUT_BYTES};
 const UNUSUAL: PacketFlags =
     PacketFlags::CHAINED.union(PacketFlags::OFFLOAD).union(PacketFlags::LOCALLY_ORIGINATED);
 /// The first octet of an IPv4 header without options.
-const VERSION_4: u64 = 0x45;
+const VERSION_4: u32 = 0x45;
 /// More fragments, and the place of this one, in the first 64 bits of an IPv4 header.
 const FRAGMENT: u64 = 0x3fff;
 /// Don't fragment, there.
@@ -124,11 +124,13 @@ impl Fast4 {
     #[inline(always)]
     pub fn of(packet: &Packet) -> Option<Fast4> {
         let bytes = packet.bytes();
-        let words = bytes.as_chunks::<8>().0.first_chunk::<3>()?;
-        let [first, second, third] = words.map(u64::from_be_bytes);
-        let read = Fast4 { first, second, third };
+        // Each word by itself: as an array they would become a vector, and go by the stack.
+        let [first, second, third] = bytes.as_chunks().0.first_chunk()?;
+        let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
+        let read = Fast4 { first: word(first), second: word(second), third: word(third) };
+        let first = read.first;
         let upper = upper_bytes(read.protocol())?;
-        let is_fast = (first >> 56 == VERSION_4)
+        let is_fast = (first >> 56 == u64::from(VERSION_4))
             & (first & FRAGMENT == 0)
             & (read.ttl() > 1)
             & (Ip4Header::LEN + upper..=bytes.len()).contains(&read.length())
@@ -234,9 +236,12 @@ impl Fast4 {
         let payload = (self.length() - Ip4Header::LEN) as u64;
         let class_flow = 6 << 28 | u64::from(self.traffic_class()) << 20;
         let last = u64::from(self.protocol().0) << 8 | u64::from(self.ttl());
-        header[..8].copy_from_slice(&(class_flow << 32 | payload << 16 | last).to_be_bytes());
-        header[8..24].copy_from_slice(&ends.0.to_be_bytes());
-        header[24..].copy_from_slice(&ends.1.to_be_bytes());
+        let high = |address: u128| (address >> 64) as u64;
+        let first = class_flow << 32 | payload << 16 | last;
+        let words = [first, high(ends.0), ends.0 as u64, high(ends.1), ends.1 as u64];
+        for (place, word) in header.as_chunks_mut().0.iter_mut().zip(words) {
+            *place = word.to_be_bytes();
+        }
         finish(packet, self.length() + HEADER_DIFFERENCE);
         true
     }
@@ -258,9 +263,10 @@ impl Fast6 {
     pub fn of(packet: &Packet) -> Option<Fast6> {
         let bytes = packet.bytes();
         let (header, behind) = bytes.split_first_chunk::<{ Ip6Header::LEN }>()?;
-        let words = header.as_chunks::<8>().0.first_chunk::<5>()?;
-        let [first, a, b, c, d] = words.map(u64::from_be_bytes);
-        let address = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+        let [first, a, b, c, d] = header.as_chunks::<8>().0.first_chunk()?;
+        let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
+        let address = |high, low| u128::from(word(high)) << 64 | u128::from(word(low));
+        let first = word(first);
         let read = Fast6 {
             first,
             source: address(a, b),
@@ -371,19 +377,16 @@ impl Fast6 {
         }
         let total = self.length4();
         let flags = if total <= MAY_BE_CUT_BYTES { 0 } else { DONT_FRAGMENT };
-        let class = self.first >> 52 & 0xff;
-        let first = VERSION_4 << 56
-            | class << 48
-            | (total as u64) << 32
-            | u64::from(identification) << 16
-            | u64::from(flags);
-        let hops = u64::from(self.hop_limit()) << 56 | u64::from(self.protocol().0) << 48;
-        let sum = Delta::new().add32((first >> 32) as u32).add32(first as u32);
-        let sum = sum.add32((hops >> 32) as u32).add32(ends.0).add32(ends.1);
-        let second = hops | u64::from(!sum.fold()) << 32 | u64::from(ends.0);
-        header[20..28].copy_from_slice(&first.to_be_bytes());
-        header[28..36].copy_from_slice(&second.to_be_bytes());
-        header[36..].copy_from_slice(&ends.1.to_be_bytes());
+        let class = (self.first >> 52) as u32 & 0xff;
+        let first = VERSION_4 << 24 | class << 16 | total as u32;
+        let second = u32::from(identification) << 16 | u32::from(flags);
+        let hops = u32::from(self.hop_limit()) << 24 | u32::from(self.protocol().0) << 16;
+        let sum = Delta::new().add32(first).add32(second).add32(hops).add32(ends.0).add32(ends.1);
+        let words = [first, second, hops | u32::from(!sum.fold()), ends.0, ends.1];
+        let places = header[HEADER_DIFFERENCE..].as_chunks_mut().0;
+        for (place, word) in places.iter_mut().zip(words) {
+            *place = word.to_be_bytes();
+        }
         let is_done = packet.pull(HEADER_DIFFERENCE);
         finish(packet, total);
         is_done
