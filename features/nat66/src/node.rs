@@ -12,7 +12,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::{Ip6, IpFamily};
 use quiver_tables::exact::NOT_FOUND;
-use quiver_translation::ip6::flow::{Key, Side, key_of};
+use quiver_translation::ip6::flow::{self, Key, Side, key_of};
 use quiver_translation::tcp::Direction;
 use quiver_translation::versions::read::Kind;
 use quiver_wire::IpProtocol;
@@ -143,8 +143,15 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
             && let Some((_, objects, _)) = self.translator.shared.table()
         {
             let session = Session(objects.get(found >> 1));
-            let upper = Some((PLAIN_UPPER, IpProtocol((key[4] >> 24) as u8)));
-            return Ok(self.translator.pass_on(state, packet, upper, session, Self::DIRECTION));
+            let mut pass_on = |protocol| {
+                let upper = Some((PLAIN_UPPER, protocol));
+                self.translator.pass_on(state, packet, upper, session, Self::DIRECTION)
+            };
+            // A known protocol says where its header has what.
+            return Ok(match flow::protocol_of(key) {
+                IpProtocol::TCP => pass_on(IpProtocol::TCP),
+                _ => pass_on(IpProtocol::UDP),
+            });
         }
         self.resolve_slowly(context, state, packet)
     }

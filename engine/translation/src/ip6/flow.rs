@@ -95,7 +95,7 @@ impl Flow {
         Flow {
             source: End { address: address(0), port: (key[4] >> 48) as u16 },
             destination: End { address: address(2), port: (key[4] >> 32) as u16 },
-            protocol: IpProtocol((key[4] >> PROTOCOL_SHIFT) as u8),
+            protocol: protocol_of(key),
             table: (key[4] & TABLE_MASK) as u32,
         }
     }
@@ -105,6 +105,12 @@ impl Flow {
     pub fn reversed(self) -> Flow {
         Flow { source: self.destination, destination: self.source, ..self }
     }
+}
+
+/// The protocol that a key says.
+#[inline(always)]
+pub fn protocol_of(key: Key) -> IpProtocol {
+    IpProtocol((key[4] >> PROTOCOL_SHIFT) as u8)
 }
 
 #[inline(always)]
