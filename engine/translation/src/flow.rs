@@ -135,7 +135,7 @@ pub fn key_of(packet: &Packet, table: u32) -> Key {
 /// As [`key_of`]; with `has_calls` packets of GRE are known by their calls ([`classify_with`]).
 #[inline(always)]
 pub fn key_with(packet: &Packet, table: u32, has_calls: bool) -> Key {
-    let (first, second) = match plain_key(packet, table) {
+    let (first, second) = match fast_key(packet, table) {
         Some(words) => words,
         None => slow_key(packet, table, has_calls),
     };
@@ -144,7 +144,7 @@ pub fn key_with(packet: &Packet, table: u32, has_calls: bool) -> Key {
 
 /// The words of the key of a packet without options, whole, of TCP or UDP.
 #[inline(always)]
-fn plain_key(packet: &Packet, table: u32) -> Option<(u64, u64)> {
+fn fast_key(packet: &Packet, table: u32) -> Option<(u64, u64)> {
     let head = packet.bytes().first_chunk::<24>()?;
     let protocol = head[9];
     let parts = u16::from_be_bytes([head[6], head[7]]) & 0x3fff;

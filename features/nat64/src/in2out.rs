@@ -13,7 +13,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::{Ip6, IpFamily};
 use quiver_forwarding::nodes;
 use quiver_tables::exact::NOT_FOUND;
-use quiver_translation::ip6::flow::Plain;
+use quiver_translation::ip6::flow::TransportEnds;
 use quiver_translation::versions::address::{Prefix, is_global};
 use quiver_translation::versions::read::{Kind, read6};
 
@@ -124,11 +124,11 @@ impl LookUp for In2Out {
     /// Of TCP and UDP without extension headers; others are read more slowly.
     #[inline(always)]
     fn key(&self, state: InterfaceState, packet: &mut Packet) -> Key {
-        let (Some((prefix, number)), Some(plain)) = (state.prefix, Plain::of(packet)) else {
+        let (Some((prefix, number)), Some(ends)) = (state.prefix, TransportEnds::of(packet)) else {
             return NO_KEY;
         };
-        let Some(remote) = prefix.extract(plain.destination) else { return NO_KEY };
-        let Plain { source: host, ports, protocol, .. } = plain;
+        let Some(remote) = prefix.extract(ends.destination) else { return NO_KEY };
+        let TransportEnds { source: host, ports, protocol, .. } = ends;
         Inside { host, remote, ports, protocol, table: state.table, prefix: number }.key()
     }
 

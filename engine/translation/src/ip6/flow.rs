@@ -122,7 +122,7 @@ fn rest(protocol: IpProtocol, side: Side, table: u32) -> u64 {
 
 /// The ends of a packet of TCP or UDP without extension headers, as its first bytes have them.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain {
+pub struct TransportEnds {
     /// Who sends.
     pub source: u128,
     /// Who receives.
@@ -133,10 +133,10 @@ pub struct Plain {
     pub protocol: IpProtocol,
 }
 
-impl Plain {
+impl TransportEnds {
     /// Of a packet that begins with its header; `None` for other packets.
     #[inline(always)]
-    pub fn of(packet: &Packet) -> Option<Plain> {
+    pub fn of(packet: &Packet) -> Option<TransportEnds> {
         let (header, behind) = packet.bytes().split_first_chunk::<{ Ip6Header::LEN }>()?;
         let [first, a, b, c, d] = header.as_chunks::<8>().0.first_chunk()?;
         let address = |high: &[u8; 8], low: &[u8; 8]| {
@@ -144,20 +144,21 @@ impl Plain {
         };
         let ports = u32::from_be_bytes(*behind.first_chunk()?);
         let protocol = IpProtocol(first[6]);
-        let plain = Plain {
+        let ends = TransportEnds {
             source: address(a, b),
             destination: address(c, d),
             ports: Ports { source: (ports >> 16) as u16, destination: ports as u16 },
             protocol,
         };
-        matches!(protocol, IpProtocol::TCP | IpProtocol::UDP).then_some(plain)
+        matches!(protocol, IpProtocol::TCP | IpProtocol::UDP).then_some(ends)
     }
 }
 
 /// The key of a packet of TCP or UDP without extension headers; [`NO_KEY`] of others.
 #[inline(always)]
 pub fn key_of(packet: &Packet, side: Side, table: u32) -> Key {
-    let Some(Plain { source, destination, ports, protocol }) = Plain::of(packet) else {
+    let Some(TransportEnds { source, destination, ports, protocol }) = TransportEnds::of(packet)
+    else {
         return NO_KEY;
     };
     let end = |address, port| End { address, port };

@@ -14,6 +14,7 @@
 //! | [`fragment`] | the node that cuts packets for IPv6 links |
 
 pub mod address;
+mod embedding;
 pub mod ends;
 pub mod error;
 pub mod fast;
