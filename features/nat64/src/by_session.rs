@@ -311,7 +311,8 @@ mod tests {
         /// Datagrams, and segments of connections that stand, take the fast path.
         #[test]
         fn what_changes_no_state_takes_the_fast_path(
-            new in sessions(), checksum in 1u16.., rest in prop::collection::vec(any::<u8>(), 16..90),
+            new in sessions(), checksum in 1u16..,
+            rest in prop::collection::vec(any::<u8>(), 16..90),
         ) {
             let words = words_of(&new, &[(false, SYN | ACK), (true, ACK)]);
             let protocol = new.inside.protocol.0;
