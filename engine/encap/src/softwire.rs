@@ -49,14 +49,10 @@ impl Ip4Inside {
         self.length + Ip6Header::LEN
     }
 
-    /// The header in front. The traffic class is that of the packet, but for its notification of
-    /// congestion where another one is given (RFC 6040 §4.1).
+    /// The words of the header in front. The traffic class is that of the packet, but for its
+    /// notification of congestion where another one is given (RFC 6040 §4.1).
     #[inline(always)]
-    fn header(
-        &self,
-        (source, destination): (u128, u128),
-        class: Option<u8>,
-    ) -> [u8; Ip6Header::LEN] {
+    fn header(&self, (source, destination): (u128, u128), class: Option<u8>) -> [u64; 5] {
         let class = match class {
             None => self.traffic_class,
             Some(class) => class & !ecn::MASK | self.traffic_class & ecn::MASK,
@@ -66,11 +62,8 @@ impl Ip4Inside {
             | (self.length as u64 & 0xffff) << 16
             | u64::from(IpProtocol::IPV4.0) << 8
             | u64::from(HOP_LIMIT);
-        let mut bytes = [0; Ip6Header::LEN];
-        bytes[..8].copy_from_slice(&first.to_be_bytes());
-        bytes[8..24].copy_from_slice(&source.to_be_bytes());
-        bytes[24..].copy_from_slice(&destination.to_be_bytes());
-        bytes
+        let high = |address: u128| (address >> 64) as u64;
+        [first, high(source), source as u64, high(destination), destination as u64]
     }
 
     /// Put a header of IPv6 from the first to the second of `ends` in front. False when the buffer
@@ -84,8 +77,13 @@ impl Ip4Inside {
         if !packet.push(Ip6Header::LEN) {
             return false;
         }
-        let Some(place) = packet.bytes_mut().first_chunk_mut() else { return false };
-        *place = self.header(ends, class);
+        let Some(place) = packet.bytes_mut().first_chunk_mut::<{ Ip6Header::LEN }>() else {
+            return false;
+        };
+        // Word by word where they lie: an array of bytes would go by the stack, and be waited for.
+        for (place, word) in place.as_chunks_mut().0.iter_mut().zip(self.header(ends, class)) {
+            *place = word.to_be_bytes();
+        }
         packet.l2_bytes = 0;
         packet.clear(PacketFlags::NOTED);
         // An error about it comes from the interface by which it leaves.
