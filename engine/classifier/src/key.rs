@@ -22,8 +22,9 @@ pub mod field {
     pub const ANY_UPPER: u32 = 1 << 31;
 }
 
-/// A packet as rules see it.
+/// A packet as rules see it. The ports stand beside each other, so that one load reads both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Key<A> {
     /// Source address, host order.
     pub source: A,

@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
 mod build;
@@ -19,7 +18,7 @@ use quiver_tables::prefix::Address;
 
 pub use build::{BuildError, Cost, RULES_MAX, Structure};
 pub use key::{Key, field};
-pub use linear::Lanes;
+pub use linear::{Lanes, Prefixes4};
 pub use rule::{NO_SET, PortRange, Rule, SETS_OF_RULE_MAX};
 pub use sets::{Members, SETS_MAX};
 
@@ -32,16 +31,46 @@ pub const NONE: u32 = u32::MAX;
 
 /// A family of addresses whose rules can be compared sixteen at a time.
 pub trait Classified: Address + Default {
+    /// Words of 32 bits of an address.
+    const WORDS: usize;
     /// Sixteen prefixes.
     type Prefixes: Lanes<Self>;
+
+    /// The words of an address, the highest first; behind [`WORDS`](Self::WORDS) of them, zeroes.
+    fn words(self) -> [u32; 4];
+
+    /// Sixteen prefixes by words of the address, the highest first.
+    fn prefix_words(prefixes: &Self::Prefixes) -> &[Prefixes4];
 }
 
 impl Classified for u32 {
-    type Prefixes = linear::Prefixes4;
+    const WORDS: usize = 1;
+    type Prefixes = Prefixes4;
+
+    #[inline(always)]
+    fn words(self) -> [u32; 4] {
+        [self, 0, 0, 0]
+    }
+
+    #[inline(always)]
+    fn prefix_words(prefixes: &Prefixes4) -> &[Prefixes4] {
+        std::slice::from_ref(prefixes)
+    }
 }
 
 impl Classified for u128 {
+    const WORDS: usize = 4;
     type Prefixes = linear::Prefixes6;
+
+    #[inline(always)]
+    fn words(self) -> [u32; 4] {
+        linear::words(self)
+    }
+
+    #[inline(always)]
+    fn prefix_words(prefixes: &Self::Prefixes) -> &[Prefixes4] {
+        prefixes.words()
+    }
 }
 
 /// A list of rules, compiled. It never changes: another list is another value.
@@ -67,6 +96,9 @@ impl<A: Classified> Classifier<A> {
         }
         match &self.form {
             Form::Linear(rules) => {
+                if rules.find_avx512(variant, keys, found) {
+                    return;
+                }
                 variant.run(linear::Find { rules, keys, marks: Marks::none(), found });
             }
             Form::Tuples(tuples) => {

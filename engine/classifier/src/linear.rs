@@ -1,14 +1,20 @@
 //! Few rules: all are compared, sixteen at a time.
 
-use quiver_core::cpu::Body;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use quiver_core::cpu::{Body, Variant};
 use quiver_tables::prefix::Prefix;
 
 use crate::entries::Upper;
-use crate::sets::{Marks, Needs};
+use crate::sets::{BATCH, Marks, Needs};
 use crate::{Classified, Key, NONE, Rule};
 
 /// Rules that are compared at once.
 pub(crate) const LANES: usize = 16;
+
+/// Words of 32 bits that an address has at most.
+pub(crate) const ADDRESS_WORDS_MAX: usize = 4;
 
 /// Sixteen prefixes that are compared at once.
 pub trait Lanes<A>: Clone + Default + Send + Sync {
@@ -42,9 +48,17 @@ impl Lanes<u32> for Prefixes4 {
 #[derive(Clone, Default)]
 pub struct Prefixes6([Prefixes4; 4]);
 
+impl Prefixes6 {
+    /// By words of the address, the highest first.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[Prefixes4] {
+        &self.0
+    }
+}
+
 /// The four words of an IPv6 address, the highest first.
 #[inline(always)]
-fn words(address: u128) -> [u32; 4] {
+pub(crate) fn words(address: u128) -> [u32; ADDRESS_WORDS_MAX] {
     [96, 64, 32, 0].map(|shift| (address >> shift) as u32)
 }
 
@@ -145,7 +159,12 @@ struct Block<A: Classified> {
 pub(crate) struct Linear<A: Classified> {
     blocks: Box<[Block<A>]>,
     needs: Needs,
+    /// The numbers of the first 64 rules; behind them, and behind the last rule, [`NONE`].
+    numbers: [u32; NUMBERS],
 }
+
+/// One for each bit of a word, and one for none.
+const NUMBERS: usize = 65;
 
 impl<A: Classified> Linear<A> {
     /// Of rules that ask for so many sets together.
@@ -168,7 +187,10 @@ impl<A: Classified> Linear<A> {
             }
             block
         };
-        Linear { blocks: rules.chunks(LANES).map(block).collect(), needs }
+        let mut numbers = [NONE; NUMBERS];
+        let of_rules = numbers.iter_mut().take(NUMBERS - 1).zip(rules);
+        of_rules.for_each(|(number, rule)| *number = rule.number);
+        Linear { blocks: rules.chunks(LANES).map(block).collect(), needs, numbers }
     }
 
     pub fn blocks(&self) -> usize {
@@ -176,7 +198,7 @@ impl<A: Classified> Linear<A> {
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.blocks) + self.needs.bytes()
+        size_of_val(&*self.blocks) + size_of_val(&self.numbers) + self.needs.bytes()
     }
 
     /// The first rule that packet `at` of the batch matches.
@@ -194,6 +216,36 @@ impl<A: Classified> Linear<A> {
             }
         }
         NONE
+    }
+}
+
+impl<A: Classified> Linear<A> {
+    /// The first rules that packets match, which ask for no sets; false where this form of the loop
+    /// cannot run.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[allow(unsafe_code)]
+    pub fn find_avx512(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) -> bool {
+        if variant.min(Variant::best()) != Variant::Avx512 || self.blocks.len() > x86::BLOCKS {
+            return false;
+        }
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            let mut hits = [[0; x86::BLOCKS]; BATCH];
+            // SAFETY: the variant is available.
+            unsafe { x86::hits(&self.blocks, keys, &mut hits) };
+            for (found, hits) in found.iter_mut().zip(hits) {
+                let first = hits.map(u64::from);
+                let first = first[0] | first[1] << 16 | first[2] << 32 | first[3] << 48;
+                *found = self.numbers[first.trailing_zeros() as usize];
+            }
+        }
+        true
+    }
+
+    /// Other processors have other forms.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn find_avx512(&self, _: Variant, _: &[Key<A>], _: &mut [u32]) -> bool {
+        false
     }
 }
 
