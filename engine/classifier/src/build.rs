@@ -10,8 +10,9 @@ use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::Prefix;
 
 use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets, Upper};
+use crate::intervals::Intervals;
 use crate::linear::{LANES, Linear, mask_of};
-use crate::search::{ClassBits, DESTINATIONS, SOURCES, Tuple, Tuples};
+use crate::search::{ClassBits, DESTINATIONS, Matching, SOURCES, Tuple, Tuples};
 use crate::sets::{self, Members, SETS_MAX};
 use crate::{Classified, Classifier, Form, Rule};
 
@@ -159,21 +160,18 @@ impl<A: Classified> Classifier<A> {
             order.iter().map(|(_, place)| rules[*place as usize].sets).collect();
         let (pairs, longest) = hashed(&lists, &uppers, &asked, sets.len())?;
 
-        let epochs = Epochs::new(1); // nobody reads while it is built
-        let mut writer = LpmWriter::<A>::new(&epochs, GroupId(0))?;
         let words = tuples.len().div_ceil(64);
         let side = |prefix: fn(&Rule<A>) -> Prefix<A>| -> Vec<(Prefix<A>, u16)> {
             rules.iter().map(|rule| (prefix(rule), tuple_of(rule))).collect()
         };
-        let source = classes(&mut writer, SOURCES, side(|rule| rule.source), words)?;
-        let destination = classes(&mut writer, DESTINATIONS, side(|rule| rule.destination), words)?;
+        let source = Classes::of(side(|rule| rule.source), words);
+        let destination = Classes::of(side(|rule| rule.destination), words);
         for tuple in &mut tuples {
             tuple.masks = [tuple.lengths.0, tuple.lengths.1]
                 .map(|length| mask_of(Prefix::new(A::ZERO, length)));
         }
-        let lpm: Arc<LpmSpace<A>> = writer.space().clone();
-        let roots = [SOURCES, DESTINATIONS].map(|side| lpm.table(side).big_root_bytes());
-        let resident = writer.usage().resident_bytes + roots.iter().sum::<usize>();
+        let (matching, resident) = matching(&source, &destination)?;
+        let (source, destination) = (source.bits, destination.bits);
         let steps = if longest > FEW_MAX { longest.div_ceil(LANES) } else { longest };
         let cost = Cost {
             structure: Structure::Tuples,
@@ -186,7 +184,7 @@ impl<A: Classified> Classifier<A> {
             steps_max: steps,
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };
-        let form = Tuples { lpm, source, destination, words, tuples: tuples.into(), pairs };
+        let form = Tuples { matching, source, destination, words, tuples: tuples.into(), pairs };
         Ok(Classifier { form: Form::Tuples(Box::new(form)), sets: sets.into(), cost })
     }
 }
@@ -243,45 +241,111 @@ fn seed() -> u64 {
     RandomState::new().hash_one(0u8)
 }
 
-/// The prefixes of one side into table `side`: a leaf is the number of the set of tuples in which
-/// the address has a prefix of some rule.
-fn classes<A: Classified>(
-    writer: &mut LpmWriter<A>,
-    side: u32,
-    mut prefixes: Vec<(Prefix<A>, u16)>,
-    words: usize,
-) -> Result<ClassBits, BuildError> {
-    prefixes.sort_unstable();
-    prefixes.dedup();
-    let mut numbers: HashMap<Box<[u64]>, u32> = HashMap::new();
-    let mut bits = ClassBits::new(words);
-    numbers.insert(vec![0; words].into(), 0);
-    // Prefixes around the present one, the shortest first, with their numbers.
-    let mut around: Vec<(Prefix<A>, u32)> = Vec::new();
-    let mut bulk = writer.bulk(side);
-    for same in prefixes.chunk_by(|(one, _), (next, _)| one == next) {
-        let prefix = same[0].0;
-        while around.last().is_some_and(|(outer, _)| !outer.covers(prefix)) {
-            around.pop();
-        }
-        let outer = around.last().map_or(0, |(_, number)| *number);
-        let mut set: Box<[u64]> = bits.get(outer).into();
-        for (_, tuple) in same {
-            set[usize::from(*tuple) / 64] |= 1 << (tuple % 64);
-        }
-        let number = match numbers.get(&set) {
-            Some(number) => *number,
-            None => {
-                let number = bits.push(&set);
-                numbers.insert(set, number);
-                number
+/// The sets of tuples of one side: those in which an address has a prefix of some rule.
+struct Classes<A: Classified> {
+    bits: ClassBits,
+    /// The prefixes in order whose addresses have another set than those of the prefix around, and
+    /// their sets' numbers.
+    routes: Vec<(Prefix<A>, u32)>,
+}
+
+impl<A: Classified> Classes<A> {
+    fn of(mut prefixes: Vec<(Prefix<A>, u16)>, words: usize) -> Classes<A> {
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        let mut numbers: HashMap<Box<[u64]>, u32> = HashMap::new();
+        let mut bits = ClassBits::new(words);
+        numbers.insert(bits.get(0).collect(), 0);
+        let mut routes = Vec::new();
+        // Prefixes around the present one, the shortest first, with their numbers.
+        let mut around: Vec<(Prefix<A>, u32)> = Vec::new();
+        for same in prefixes.chunk_by(|(one, _), (next, _)| one == next) {
+            let prefix = same[0].0;
+            while around.last().is_some_and(|(outer, _)| !outer.covers(prefix)) {
+                around.pop();
             }
-        };
-        around.push((prefix, number));
-        if number != outer {
-            bulk.insert(prefix, Route { group: GroupId(number), note: 0 })?;
+            let outer = around.last().map_or(0, |(_, number)| *number);
+            let mut set: Box<[u64]> = bits.get(outer).collect();
+            for (_, tuple) in same {
+                set[usize::from(*tuple) / 64] |= 1 << (tuple % 64);
+            }
+            let number = match numbers.get(&set) {
+                Some(number) => *number,
+                None => {
+                    let number = bits.push(&set);
+                    numbers.insert(set, number);
+                    number
+                }
+            };
+            around.push((prefix, number));
+            if number != outer {
+                routes.push((prefix, number));
+            }
+        }
+        Classes { bits, routes }
+    }
+
+    /// The same as intervals: the first address and the number of each.
+    fn intervals(&self) -> Vec<(u32, u32)> {
+        let mut sweep = Sweep { intervals: vec![(0, 0)], around: Vec::new() };
+        for (prefix, number) in &self.routes {
+            sweep.end_before(Some(*prefix));
+            sweep.begin(prefix.first().top(), *number);
+            sweep.around.push((*prefix, *number));
+        }
+        sweep.end_before(None);
+        sweep.intervals
+    }
+}
+
+/// Prefixes of IPv4 in order become intervals.
+struct Sweep<A: Classified> {
+    intervals: Vec<(u32, u32)>,
+    /// The prefixes that have begun, the shortest first.
+    around: Vec<(Prefix<A>, u32)>,
+}
+
+impl<A: Classified> Sweep<A> {
+    fn begin(&mut self, start: u32, number: u32) {
+        self.intervals.pop_if(|(last, _)| *last == start);
+        self.intervals.push((start, number));
+    }
+
+    /// End the prefixes that the next one is not in. Behind each, the one around it goes on.
+    fn end_before(&mut self, next: Option<Prefix<A>>) {
+        let ends = |outer: Prefix<A>| next.is_none_or(|next| !outer.covers(next));
+        while let Some((ended, _)) = self.around.pop_if(|(outer, _)| ends(*outer)) {
+            let number = self.around.last().map_or(0, |(_, number)| *number);
+            if let Some(behind) = ended.last().top().checked_add(1) {
+                self.begin(behind, number);
+            }
         }
     }
-    bulk.finish();
-    Ok(bits)
+}
+
+/// How the sets of both sides are found, and the memory that it takes.
+fn matching<A: Classified>(
+    source: &Classes<A>,
+    destination: &Classes<A>,
+) -> Result<(Matching<A>, usize), BuildError> {
+    if A::BITS == u32::BITS {
+        let tables = [source, destination].map(|side| Intervals::new(&side.intervals()));
+        if let [Some(source), Some(destination)] = tables {
+            let bytes = source.bytes() + destination.bytes();
+            return Ok((Matching::Intervals([source, destination]), bytes));
+        }
+    }
+    let epochs = Epochs::new(1); // nobody reads while it is built
+    let mut writer = LpmWriter::<A>::new(&epochs, GroupId(0))?;
+    for (table, side) in [(SOURCES, source), (DESTINATIONS, destination)] {
+        let mut bulk = writer.bulk(table);
+        for (prefix, number) in &side.routes {
+            bulk.insert(*prefix, Route { group: GroupId(*number), note: 0 })?;
+        }
+        bulk.finish();
+    }
+    let lpm: Arc<LpmSpace<A>> = writer.space().clone();
+    let roots = [SOURCES, DESTINATIONS].map(|side| lpm.table(side).big_root_bytes());
+    let bytes = writer.usage().resident_bytes + roots.iter().sum::<usize>();
+    Ok((Matching::Prefixes(lpm), bytes))
 }

@@ -2,7 +2,9 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod build;
+mod compare;
 mod entries;
+mod intervals;
 mod key;
 mod linear;
 mod rule;
