@@ -9,10 +9,12 @@ use quiver_tables::lpm::{LpmError, LpmSpace, LpmWriter, Route};
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::Prefix;
 
+use crate::bitmaps::{self, Bitmaps};
+use crate::classes::{ClassBits, DESTINATIONS, Matching, SOURCES};
 use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets, Upper};
 use crate::intervals::Intervals;
 use crate::linear::{LANES, Linear, mask_of};
-use crate::search::{ClassBits, DESTINATIONS, Matching, SOURCES, Tuple, Tuples};
+use crate::search::{Tuple, Tuples};
 use crate::sets::{self, Members, SETS_MAX};
 use crate::{Classified, Classifier, Form, Rule};
 
@@ -56,6 +58,8 @@ pub enum BuildError {
 pub enum Structure {
     /// All rules are compared, sixteen at a time.
     Linear,
+    /// The rules that match both addresses are compared one by one.
+    Bitmaps,
     /// Pairs of prefix lengths that can match are searched for.
     Tuples,
 }
@@ -67,11 +71,12 @@ pub struct Cost {
     pub structure: Structure,
     /// Rules of the family.
     pub rules: usize,
-    /// Pairs of prefix lengths; 0 in a linear list.
+    /// Pairs of prefix lengths; 0 in a list of another structure than tuples.
     pub tuples: usize,
     /// Pairs of prefixes.
     pub pairs: usize,
-    /// Pairs of prefix lengths that are searched for one packet at most.
+    /// Pairs of prefix lengths that are searched for one packet at most; of bitmaps, rules that are
+    /// compared with one packet at most.
     pub probes_max: usize,
     /// Cache lines or neighbours that one such search reads at most.
     pub buckets_max: usize,
@@ -116,6 +121,12 @@ impl<A: Classified> Classifier<A> {
             return Err(BuildError::Order);
         }
         if rules.len() > LINEAR_RULES_MAX {
+            if sets.is_empty()
+                && rules.len() <= bitmaps::RULES_MAX
+                && let Some(compiled) = Self::bitmaps(rules)?
+            {
+                return Ok(compiled);
+            }
             return Self::tuples(rules, sets);
         }
         let linear = Linear::new(rules, sets.len());
@@ -131,6 +142,37 @@ impl<A: Classified> Classifier<A> {
             bytes: linear.bytes(),
         };
         Ok(Classifier { form: Form::Linear(linear), sets: sets.into(), cost })
+    }
+
+    /// None where one packet may match the addresses of too many rules.
+    fn bitmaps(rules: &[Rule<A>]) -> Result<Option<Classifier<A>>, BuildError> {
+        let words = rules.len().div_ceil(64);
+        let side = |prefix: fn(&Rule<A>) -> Prefix<A>| {
+            let numbered = rules.iter().zip(0..).map(|(rule, bit)| (prefix(rule), bit));
+            Classes::of(numbered.collect(), words)
+        };
+        let (source, destination) = (side(|rule| rule.source), side(|rule| rule.destination));
+        let candidates = source.bits.most_in_common(&destination.bits);
+        if candidates > bitmaps::CANDIDATES_MAX {
+            return Ok(None);
+        }
+        let (matching, resident) = matching(&source, &destination)?;
+        let (source, destination) = (source.bits, destination.bits);
+        let uppers: Box<[Upper]> = rules.iter().map(Upper::of).collect();
+        let cost = Cost {
+            structure: Structure::Bitmaps,
+            rules: rules.len(),
+            tuples: 0,
+            pairs: 0,
+            probes_max: candidates,
+            buckets_max: source.lines_of_set(),
+            list_max: candidates,
+            steps_max: candidates,
+            bytes: resident + source.bytes() + destination.bytes() + size_of_val(&*uppers),
+        };
+        let form = Bitmaps { matching, source, destination, uppers };
+        let form = Form::Bitmaps(Box::new(form));
+        Ok(Some(Classifier { form, sets: Box::default(), cost }))
     }
 
     fn tuples(

@@ -99,8 +99,10 @@ impl<A: Classified> Entry<A> {
     /// The same pair?
     #[inline(always)]
     fn is(&self, pair: &Pair<A>) -> bool {
-        let differs = (self.source ^ pair.source) | (self.destination ^ pair.destination);
-        (differs == A::ZERO) & (self.tuple == pair.tuple) & (self.kind & KIND != 0)
+        (self.source == pair.source)
+            & (self.destination == pair.destination)
+            & (self.tuple == pair.tuple)
+            & (self.kind & KIND != 0)
     }
 
     /// How many rules it has.
@@ -196,22 +198,17 @@ impl<A: Classified> Pairs<A> {
         &self.buckets[place as usize & (self.buckets.len() - 1)]
     }
 
-    /// The first entry of a bucket.
-    pub fn entry(&self, place: u32) -> &Entry<A> {
-        &self.bucket(place).0[0]
-    }
-
-    /// The entry of a pair whose first bucket is at `place`; another one and false where there is
-    /// none.
+    /// The entry of a pair whose first bucket is at `place`.
     #[inline(always)]
-    pub fn find(&self, place: u32, pair: &Pair<A>) -> (&Entry<A>, bool) {
-        let Bucket([first, second]) = self.bucket(place);
-        let (is_first, is_second) = (first.is(pair), second.is(pair));
-        let is_here = is_first | is_second;
-        if !is_here & (first.kind & PASSED != 0) {
-            return self.find_behind(place, pair).map_or((first, false), |entry| (entry, true));
+    pub fn find(&self, place: u32, pair: &Pair<A>) -> Option<&Entry<A>> {
+        let bucket = self.bucket(place);
+        if bucket.0[0].is(pair) {
+            return Some(&bucket.0[0]);
         }
-        (if is_second { second } else { first }, is_here)
+        if bucket.0[1].is(pair) {
+            return Some(&bucket.0[1]);
+        }
+        if bucket.0[0].kind & PASSED == 0 { None } else { self.find_behind(place, pair) }
     }
 
     #[cold]

@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![warn(clippy::missing_errors_doc)]
 
+mod bitmaps;
 mod build;
+mod classes;
 mod compare;
 mod entries;
 mod intervals;
@@ -24,6 +26,7 @@ pub use linear::{Lanes, Prefixes4};
 pub use rule::{NO_SET, PortRange, Rule, SETS_OF_RULE_MAX};
 pub use sets::{Members, SETS_MAX};
 
+use bitmaps::Bitmaps;
 use linear::Linear;
 use search::Tuples;
 use sets::{BATCH, Marks};
@@ -85,6 +88,7 @@ pub struct Classifier<A: Classified> {
 
 enum Form<A: Classified> {
     Linear(Linear<A>),
+    Bitmaps(Box<Bitmaps<A>>),
     Tuples(Box<Tuples<A>>),
 }
 
@@ -103,6 +107,11 @@ impl<A: Classified> Classifier<A> {
                 }
                 variant.run(linear::Find { rules, keys, marks: Marks::none(), found });
             }
+            Form::Bitmaps(bitmaps) => {
+                for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+                    bitmaps.find(variant, keys, found);
+                }
+            }
             Form::Tuples(tuples) => {
                 for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
                     tuples.find(variant, keys, Marks::none(), found);
@@ -119,6 +128,7 @@ impl<A: Classified> Classifier<A> {
             let marks = Marks::ask(&self.sets, variant, keys, &mut words);
             match &self.form {
                 Form::Linear(rules) => variant.run(linear::Find { rules, keys, marks, found }),
+                Form::Bitmaps(bitmaps) => bitmaps.find(variant, keys, found),
                 Form::Tuples(tuples) => tuples.find(variant, keys, marks, found),
             }
         }

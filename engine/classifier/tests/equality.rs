@@ -210,6 +210,33 @@ fn generated_lists_match_as_in_order() {
 }
 
 #[test]
+fn generated_lists_of_a_thousand_rules_are_bitmaps_that_match_as_in_order() {
+    fn family<A: Classified>(family: Family) {
+        for count in [65, 500, 512, 513, 1_000] {
+            let rules = synthetic::rules::<A>(family, count, 9);
+            let mut random = Random::new(2);
+            let keys: Vec<_> = (0..700)
+                .map(|at| {
+                    let mut key = synthetic::key(&rules, &mut random);
+                    if at % 3 == 0 {
+                        key.destination_port ^= 1;
+                    }
+                    key
+                })
+                .collect();
+            check(&rules, &keys);
+            let cost = Classifier::new(&rules).expect("compiles").cost();
+            assert_eq!(cost.structure, Structure::Bitmaps);
+            assert!((1..=32).contains(&cost.probes_max), "{cost:?}");
+        }
+    }
+    for of in Family::ALL {
+        family::<u32>(of);
+        family::<u128>(of);
+    }
+}
+
+#[test]
 fn all_rules_of_one_pair_are_one_list() {
     let rules: Vec<Rule<u32>> = (0..1000)
         .map(|number| Rule {

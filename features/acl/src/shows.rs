@@ -150,6 +150,7 @@ fn columns(first: &[Column]) -> Vec<Column> {
 fn word(structure: Structure) -> &'static str {
     match structure {
         Structure::Linear => "linear",
+        Structure::Bitmaps => "bitmaps",
         Structure::Tuples => "tuples",
     }
 }
