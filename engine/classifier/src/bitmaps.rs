@@ -38,7 +38,8 @@ impl<A: Classified> Bitmaps<A> {
     #[inline(always)]
     fn first(&self, compare: impl Compare, sets: (u32, u32), key: &Key<A>) -> u32 {
         for line in 0..self.source.lines_of_set() {
-            let (one, other) = (self.source.line(sets.0, line), self.destination.line(sets.1, line));
+            let (one, other) =
+                (self.source.line(sets.0, line), self.destination.line(sets.1, line));
             let mut words = compare.meet(one, other);
             while words != 0 {
                 let word = words.trailing_zeros() as usize % LINE_WORDS;

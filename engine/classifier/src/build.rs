@@ -141,7 +141,7 @@ impl<A: Classified> Classifier<A> {
             steps_max: linear.blocks(),
             bytes: linear.bytes(),
         };
-        Ok(Classifier { form: Form::Linear(linear), sets: sets.into(), cost })
+        Ok(Classifier { form: Form::Linear(Box::new(linear)), sets: sets.into(), cost })
     }
 
     /// None where one packet may match the addresses of too many rules.

@@ -17,8 +17,8 @@ pub(crate) const SOURCES: u32 = 1;
 /// The table of destination prefixes.
 pub(crate) const DESTINATIONS: u32 = 2;
 
-/// Sets of tuples or rules, by the numbers that the prefix match answers: lines of eight words, the same
-/// number of them for each set.
+/// Sets of tuples or rules, by the numbers that the prefix match answers: lines of eight words, as
+/// many for each set.
 pub(crate) struct ClassBits {
     lines_of_set: usize,
     lines: Vec<Words>,

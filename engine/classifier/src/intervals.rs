@@ -1,7 +1,7 @@
 //! Longest prefix match of a compiled list's IPv4 addresses: intervals with a number each.
 //!
-//! Overlapping prefixes are cut into intervals, each with the number of its longest prefix. The root
-//! has an entry for the first 16 bits of an address. It is the number itself, or leads to a line:
+//! Overlapping prefixes are cut into intervals, each with the number of its longest prefix. The
+//! root has an entry for the first 16 bits of an address. It is the number itself, or leads to a line:
 //! one cache line with up to 16 intervals of the low 16 bits, each with its number. Where there are
 //! more of them, lines above hold where each of up to 29 lines below begins. So 16 bits with `n`
 //! intervals cost as many lines as the logarithm of `n` to the base 29, four at most. The table is
@@ -29,8 +29,8 @@ const NODE_MASK: u32 = (1 << FAN_OUT) - 1;
 const DEPTH_SHIFT: u32 = 29;
 const PLACE: u32 = (1 << DEPTH_SHIFT) - 1;
 
-// Either [`LEAF`] beginnings of intervals and as many numbers, or [`FAN_OUT`] beginnings, the place
-// of the last of them, and the first line below, in two halves, the low one first.
+/// Either [`LEAF`] beginnings of intervals and as many numbers, or [`FAN_OUT`] beginnings, the
+/// place of the last of them, and the first line below, in two halves, the low one first.
 type Line = Halfwords;
 
 /// The table.
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Every 16-bit interval of its own number, runs of all lengths, and none: each structure depth.
+    /// Intervals from one address to millions: all depths, from a number in the root to four lines.
     #[test]
     fn each_address_has_the_number_of_its_interval() {
         for step in [1u32, 2, 7, 60, 300, 4_000, 70_000, 1 << 20] {

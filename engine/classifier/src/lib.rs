@@ -87,7 +87,7 @@ pub struct Classifier<A: Classified> {
 }
 
 enum Form<A: Classified> {
-    Linear(Linear<A>),
+    Linear(Box<Linear<A>>),
     Bitmaps(Box<Bitmaps<A>>),
     Tuples(Box<Tuples<A>>),
 }

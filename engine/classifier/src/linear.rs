@@ -224,15 +224,14 @@ impl<A: Classified> Linear<A> {
     /// cannot run.
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    #[allow(unsafe_code)]
     pub fn find_avx512(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) -> bool {
-        if variant.min(Variant::best()) != Variant::Avx512 || self.blocks.len() > x86::BLOCKS {
+        if variant != Variant::Avx512 || !variant.is_available() || self.blocks.len() > x86::BLOCKS
+        {
             return false;
         }
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
             let mut hits = [[0; x86::BLOCKS]; BATCH];
-            // SAFETY: the variant is available.
-            unsafe { x86::hits(&self.blocks, keys, &mut hits) };
+            x86::hits(&self.blocks, keys, &mut hits);
             for (found, hits) in found.iter_mut().zip(hits) {
                 let first = hits.map(u64::from);
                 let first = first[0] | first[1] << 16 | first[2] << 32 | first[3] << 48;

@@ -40,7 +40,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show how the lists of interfaces are compiled, and what a packet costs at most")
             .details(
                 "Lists that an interface has together are compiled as one. linear: all rules are \
-                 compared, sixteen in a step. tuples: probes are searches for a pair of prefix \
+                 compared, sixteen in a step. bitmaps: probes are the rules with matching \
+                 prefixes, compared in order. tuples: probes are searches for a pair of prefix \
                  lengths; a list of rules with the same prefixes takes the steps of its length. \
                  The worst case follows from the rules, and no traffic makes it worse.",
             )

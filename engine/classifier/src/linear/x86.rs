@@ -4,6 +4,8 @@
 
 use std::arch::x86_64::*;
 
+use quiver_core::cpu::Variant;
+
 use super::{ADDRESS_WORDS_MAX, Block, LANES, Prefixes4};
 use crate::sets::BATCH;
 use crate::{Classified, Key};
@@ -23,9 +25,6 @@ struct Registers {
 }
 
 /// All lanes of a block's field.
-///
-/// # Safety
-/// The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn load(lanes: &[u32; LANES]) -> __m512i {
@@ -98,11 +97,18 @@ impl Registers {
 
 /// Set a bit for each of up to 64 rules that a packet of a batch matches, beginning with the first
 /// rule. Blocks behind a rule that all packets match are not looked at.
-///
-/// # Safety
-/// The processor has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn hits<A: Classified>(
+pub(super) fn hits<A: Classified>(
+    blocks: &[Block<A>],
+    keys: &[Key<A>],
+    hits: &mut [[u16; BLOCKS]; BATCH],
+) {
+    assert!(Variant::Avx512.is_available(), "chosen only where the processor has it");
+    // SAFETY: it has.
+    unsafe { hits_of_blocks(blocks, keys, hits) };
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+fn hits_of_blocks<A: Classified>(
     blocks: &[Block<A>],
     keys: &[Key<A>],
     hits: &mut [[u16; BLOCKS]; BATCH],
