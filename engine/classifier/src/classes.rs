@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::LpmSpace;
 
-use crate::compare::{Compare, Words};
+use crate::compare::{Compare, SetLine};
 use crate::intervals::Intervals;
 use crate::sets::BATCH;
 use crate::{Classified, Key};
@@ -21,20 +21,20 @@ pub(crate) const DESTINATIONS: u32 = 2;
 /// many for each set.
 pub(crate) struct ClassBits {
     lines_of_set: usize,
-    lines: Vec<Words>,
+    lines: Vec<SetLine>,
 }
 
 impl ClassBits {
     /// One set, the empty one, of sets with so many words.
     pub fn new(words: usize) -> ClassBits {
         let lines_of_set = words.div_ceil(LINE_WORDS).max(1);
-        ClassBits { lines_of_set, lines: vec![Words([0; LINE_WORDS]); lines_of_set] }
+        ClassBits { lines_of_set, lines: vec![SetLine([0; LINE_WORDS]); lines_of_set] }
     }
 
     pub fn push(&mut self, set: &[u64]) -> u32 {
         let number = (self.lines.len() / self.lines_of_set) as u32;
         for words in set.chunks(LINE_WORDS) {
-            let mut line = Words([0; LINE_WORDS]);
+            let mut line = SetLine([0; LINE_WORDS]);
             line.0[..words.len()].copy_from_slice(words);
             self.lines.push(line);
         }
@@ -56,8 +56,8 @@ impl ClassBits {
 
     /// A line of a set.
     #[inline(always)]
-    pub fn line(&self, number: u32, line: usize) -> &Words {
-        const EMPTY: Words = Words([0; LINE_WORDS]);
+    pub fn line(&self, number: u32, line: usize) -> &SetLine {
+        const EMPTY: SetLine = SetLine([0; LINE_WORDS]);
         self.lines.get(number as usize * self.lines_of_set + line).unwrap_or(&EMPTY)
     }
 
@@ -103,11 +103,11 @@ impl ClassBits {
 }
 
 /// Members of a set.
-fn members(set: &[Words]) -> usize {
+fn members(set: &[SetLine]) -> usize {
     set.iter().flat_map(|line| line.0).map(|word| word.count_ones() as usize).sum()
 }
 
-/// Words of a line.
+/// SetLine of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
 /// The sets of both sides' addresses.

@@ -8,17 +8,17 @@ use quiver_core::cpu::Variant;
 #[repr(C, align(64))]
 pub(crate) struct Halfwords(pub [u16; 32]);
 
-/// A cache line of words.
+/// A cache line of a set: 512 members, a bit each.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Words(pub [u64; 8]);
+pub(crate) struct SetLine(pub [u64; 8]);
 
 /// How lines are compared. Answers have a bit for each place, the first one lowest.
 pub(crate) trait Compare: Copy {
     /// The halfwords that are not above `limit`.
     fn not_above(self, line: &Halfwords, limit: u16) -> u32;
     /// The words that have ones in common.
-    fn meet(self, one: &Words, other: &Words) -> u8;
+    fn meet(self, one: &SetLine, other: &SetLine) -> u8;
 }
 
 /// What [`run`] compiles in each form. Give `run` the attribute `#[inline(always)]`.
@@ -38,7 +38,7 @@ impl Compare for Plain {
     }
 
     #[inline(always)]
-    fn meet(self, one: &Words, other: &Words) -> u8 {
+    fn meet(self, one: &SetLine, other: &SetLine) -> u8 {
         let both = one.0.iter().zip(other.0).zip(0..);
         both.fold(0, |mask, ((one, other), at)| mask | u8::from(one & other != 0) << at)
     }
@@ -70,7 +70,7 @@ impl<C: Comparing> quiver_core::cpu::Body for PlainBody<C> {
 mod wide {
     use std::arch::x86_64::*;
 
-    use super::{Compare, Comparing, Halfwords, Words};
+    use super::{Compare, Comparing, Halfwords, SetLine};
 
     /// By AVX-512; made only where the processor has it.
     #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ mod wide {
         }
 
         #[inline(always)]
-        fn meet(self, one: &Words, other: &Words) -> u8 {
+        fn meet(self, one: &SetLine, other: &SetLine) -> u8 {
             // SAFETY: as above.
             unsafe {
                 let one = _mm512_load_si512(one.0.as_ptr().cast());
