@@ -107,7 +107,7 @@ fn members(set: &[SetLine]) -> usize {
     set.iter().flat_map(|line| line.0).map(|word| word.count_ones() as usize).sum()
 }
 
-/// SetLine of a line.
+/// Words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
 /// The sets of both sides' addresses.

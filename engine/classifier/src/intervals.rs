@@ -3,9 +3,9 @@
 //! Overlapping prefixes are cut into intervals, each with the number of its longest prefix. The
 //! root has an entry for the first 16 bits of an address. It is the number itself, or leads to a
 //! line: one cache line with up to 16 intervals of the low 16 bits, each with its number. Where
-//! there are more of them, lines above hold where each of up to 29 lines below begins. So 16 bits with `n`
-//! intervals cost as many lines as the logarithm of `n` to the base 29, four at most. The table is
-//! built once and only read.
+//! there are more of them, lines above hold where each of up to 29 lines below begins. So 16 bits
+//! with `n` intervals cost as many lines as the logarithm of `n` to the base 29, four at most. The
+//! table is built once and only read.
 
 use quiver_core::cpu::prefetch;
 
