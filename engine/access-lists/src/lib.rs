@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod families;
 mod fields;
 mod table;
 mod users;
@@ -12,6 +13,7 @@ use quiver_control::Registry;
 
 pub use quiver_classifier::{Key, field};
 
+pub use crate::families::{Twins, none_is};
 pub use crate::fields::{CUT, Keyed};
 pub use crate::table::{CompiledList, DENY, LISTS_MAX, ListSlot, ListTable, is_permitted};
 pub use crate::users::{ListUsers, Provider, Then, hold, release};

@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use quiver_access_lists::{Twins, none_is};
 use quiver_classifier::{Key, NONE, field};
 use quiver_core::cpu::Variant;
-use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::context::Behind;
-use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::node::{DROP, NodeSpec};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::fib::Family;
@@ -140,8 +141,7 @@ impl Place {
 /// The filter of a family at a place.
 pub(crate) struct Filter<F: Part, const PLACE: u8> {
     attached: Arc<Attached>,
-    arc: ArcId,
-    own: NodeId,
+    twins: Twins,
     lookup: NodeId,
     slow: NodeId,
     worker: WorkerId,
@@ -155,6 +155,7 @@ pub(crate) struct Filter<F: Part, const PLACE: u8> {
 pub(crate) struct InterfaceState {
     /// Fields of fragments after the first.
     later: u32,
+    /// Where received packets of the family go on.
     behind: Behind,
 }
 
@@ -186,7 +187,7 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
         }
     }
 
-    /// Behind this feature.
+    /// Behind this feature, of a packet of the family.
     #[inline(always)]
     fn behind(
         &self,
@@ -195,16 +196,31 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
         packet: &mut Packet,
     ) -> Result<NodeId, AclDrop> {
         match Self::PLACE {
-            Place::Routed => Ok(state.behind.take(packet)),
-            Place::LayerTwo => {
-                let row = context.interface(packet.rx).ok_or(AclDrop::Gone)?;
-                Ok(context.next_in_arc(DEVICE_INPUT, packet.rx, packet, row.input))
-            }
+            Place::Routed | Place::LayerTwo => Ok(state.behind.take(packet)),
             Place::Sent => {
                 let row = context.interface(packet.tx).ok_or(AclDrop::Gone)?;
-                Ok(context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, row.tx))
+                Ok(self.twins.next(context, packet.tx, packet, row.tx))
             }
         }
+    }
+
+    /// Where the arc of an interface ends.
+    #[inline(always)]
+    fn end(context: StageContext<'_>, on: InterfaceId) -> Option<NodeId> {
+        let row = context.interface(on)?;
+        Some(if Self::PLACE == Place::Sent { row.tx } else { row.input })
+    }
+
+    /// Behind this feature, of a packet that is none of the family.
+    #[inline(always)]
+    fn behind_of_others(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, AclDrop> {
+        let (on, _) = Self::PLACE.of_packet(packet);
+        let end = Self::end(context, on).ok_or(AclDrop::Gone)?;
+        Ok(context.next_in_arc(self.twins.arc, on, packet, end))
     }
 }
 
@@ -269,7 +285,30 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
         let matches = self.attached.matches_later_fragments();
         let later = if matches { field::UPPER | field::ANY_UPPER } else { 0 };
-        InterfaceState { later, behind: cx.behind(self.arc, rx, self.own, self.lookup) }
+        let end = match Self::PLACE {
+            Place::Routed => self.lookup,
+            Place::LayerTwo | Place::Sent => cx.interface(rx).map_or(DROP, |row| row.input),
+        };
+        InterfaceState { later, behind: self.twins.behind(cx, rx, end) }
+    }
+
+    /// A block without a packet of the family.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        _: InterfaceState,
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        if Self::PLACE == Place::Routed {
+            return None;
+        }
+        let (on, _) = Self::PLACE.of_packet(packets.first()?);
+        let is_bare = Self::PLACE == Place::Sent && self.attached.is_bare(on);
+        if !none_is::<F>(packets, is_bare) {
+            return None;
+        }
+        Some(self.twins.pass(context, on, packets, Self::end(context, on)?))
     }
 
     #[inline(always)]
@@ -326,9 +365,12 @@ impl<F: Part, const PLACE: u8> LookUp for Filter<F, PLACE> {
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, AclDrop> {
-        let is_whole = (key.length != 0) | (key.owner == NOBODY);
+        let is_whole = key.length != 0;
         if (found & (DENY | REFLECT) == 0) & is_whole {
             return self.behind(context, state, packet);
+        }
+        if key.owner == NOBODY {
+            return self.behind_of_others(context, packet);
         }
         if !is_whole {
             return Err(AclDrop::Malformed);
@@ -356,8 +398,7 @@ pub(crate) fn spec<F: Part, const PLACE: u8>(
     };
     NodeSpec::look_up(help, move |wiring| Filter::<F, PLACE> {
         attached: attached.clone(),
-        arc,
-        own: wiring.id,
+        twins: Twins::new::<F>(wiring, arc, |family| place.node(family)),
         lookup: match place {
             Place::Routed => wiring.node(lookup),
             _ => wiring.id,

@@ -3,7 +3,7 @@
 use quiver_testkit::frames::{self, Fragment};
 use quiver_testkit::{Router, sources};
 
-fn router() -> Router {
+pub fn router() -> Router {
     let mut router = Router::new(&[
         quiver_ethernet::register,
         quiver_bridge::register,

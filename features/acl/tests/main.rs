@@ -6,6 +6,7 @@ mod any_packets;
 mod any_sets;
 mod commands;
 mod ethertypes;
+mod families;
 mod golden;
 mod macip;
 mod sessions;

@@ -217,7 +217,7 @@ fn queries_pass_by_their_identifier_and_errors_by_the_packet_inside() {
     assert_eq!(router.count("acl-plugin-in-ip4-fa", "acl-icmp-errors"), 4);
 }
 
-fn ip6(port: u8, ends: (Ipv6Addr, Ipv6Addr), protocol: u8, data: &[u8]) -> Vec<u8> {
+pub fn ip6(port: u8, ends: (Ipv6Addr, Ipv6Addr), protocol: u8, data: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0];
     frame.extend((data.len() as u16).to_be_bytes());
     frame.extend([protocol, 64]);

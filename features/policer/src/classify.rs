@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_access_lists::{Key, Keyed, ListTable, field, is_permitted};
+use quiver_access_lists::{Key, Keyed, ListTable, Twins, field, is_permitted, none_is};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
 use quiver_core::graph::node::NodeSpec;
@@ -45,6 +45,7 @@ pub(crate) struct Classify<F: Keyed, const OUTPUT: bool> {
     lists: Arc<ListTable>,
     policers: Arc<Policers>,
     classes: Arc<Classes>,
+    twins: Twins,
     family: PhantomData<fn() -> F>,
 }
 
@@ -59,6 +60,13 @@ impl<F: Keyed, const OUTPUT: bool> Classify<F, OUTPUT> {
             true => bytes.first().filter(|first| **first >> 4 == F::VERSION).map(|_| bytes),
             false => bytes.get(packet_in_frame::<F>(bytes)?..),
         }
+    }
+
+    /// Where the arc of an interface ends.
+    #[inline(always)]
+    fn end(context: StageContext<'_>, on: InterfaceId) -> Option<NodeId> {
+        let row = context.interface(on)?;
+        Some(if OUTPUT { row.tx } else { row.input })
     }
 
     /// What becomes of packets, each of the interface in its key.
@@ -147,6 +155,21 @@ impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
         self.lists.later_fragments()
     }
 
+    /// A block without a packet of the family.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        _: u32,
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let on = Self::DIRECTION.interface_of(packets.first()?);
+        if !none_is::<F>(packets, self.classes.is_bare(on)) {
+            return None;
+        }
+        Some(self.twins.pass(context, on, packets, Self::end(context, on)?))
+    }
+
     #[inline(always)]
     fn key(&self, later: u32, packet: &mut Packet) -> Key<F::Address> {
         let bytes = self.bytes(packet);
@@ -194,7 +217,7 @@ impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
         &self,
         context: StageContext<'_>,
         _: u32,
-        _: Self::Key,
+        key: Self::Key,
         found: Verdict,
         packet: &mut Packet,
     ) -> Result<NodeId, PolicerDrop> {
@@ -204,10 +227,10 @@ impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
             Verdict::Drop => return Err(PolicerDrop::Policed),
             Verdict::Mark(code_point) => dscp::mark(packet, self.classes.is_bare(id), code_point),
         }
-        let row = context.interface(id).ok_or(PolicerDrop::Gone)?;
-        Ok(match Self::DIRECTION {
-            Direction::Input => context.next_in_arc(DEVICE_INPUT, id, packet, row.input),
-            Direction::Output => context.next_in_arc(INTERFACE_OUTPUT, id, packet, row.tx),
+        let end = Self::end(context, id).ok_or(PolicerDrop::Gone)?;
+        Ok(match key.owner {
+            NOBODY => context.next_in_arc(self.twins.arc, id, packet, end),
+            _ => self.twins.next(context, id, packet, end),
         })
     }
 }
@@ -216,6 +239,7 @@ impl<F: Keyed, const OUTPUT: bool> LookUp for Classify<F, OUTPUT> {
 pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(classes: &Arc<Classes>) -> NodeSpec {
     let classes = classes.clone();
     let direction = Direction::of(OUTPUT);
+    let arc = if OUTPUT { INTERFACE_OUTPUT } else { DEVICE_INPUT };
     let help = match direction {
         Direction::Input => "Meters what interfaces receive by the policers of access lists",
         Direction::Output => "Meters what interfaces send by the policers of access lists",
@@ -224,6 +248,7 @@ pub(crate) fn spec<F: Keyed, const OUTPUT: bool>(classes: &Arc<Classes>) -> Node
         lists: wiring.shared(),
         policers: wiring.shared(),
         classes: classes.clone(),
+        twins: Twins::new::<F>(wiring, arc, |family| direction.class_node(family)),
         family: PhantomData,
     })
     .describe(move |record, names| {

@@ -2,5 +2,6 @@
 
 mod any_classes;
 mod classes;
+mod families;
 mod policers;
 mod subscribers;
