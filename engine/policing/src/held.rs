@@ -32,7 +32,7 @@ impl<'p> Held<'p> {
     }
 
     /// What becomes of a packet of so many bytes that had a colour before.
-    #[inline]
+    #[inline(always)]
     pub fn police(&mut self, bytes: u64, before: Colour) -> Action {
         let Some(meter) = &mut self.meter else {
             self.unmetered = (self.unmetered.0 + 1, self.unmetered.1 + bytes);
@@ -70,7 +70,7 @@ impl<'p> Neighbours<'p> {
 
     /// What becomes of the next packet, of so many bytes. Without such a policer it passes.
     /// `before`: the colour that it had, which only policers that are aware of it want to know.
-    #[inline]
+    #[inline(always)]
     pub fn police(&mut self, number: u16, bytes: u64, before: impl FnOnce() -> Colour) -> Verdict {
         if self.current.as_ref().is_none_or(|(current, _)| *current != number) {
             // The meter of the one before is given back first.

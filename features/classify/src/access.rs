@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use quiver_core::cpu::Variant;
-use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::graph::context::Behind;
-use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, StageContext};
-use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::exact::NOT_FOUND;
+use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::StageContext;
+use quiver_core::{NodeId, Packet};
 
-use crate::action::Action;
-use crate::request::{self, Request};
-use crate::tables::{Access, Direction, End, Purpose, Tables};
+use crate::action::{Action, SessionAction};
+use crate::listed::{Effect, Listed};
+use crate::tables::{Direction, Purpose, Tables};
 
 quiver_core::reasons! {
     /// Why classifier tables drop packets.
@@ -37,6 +34,14 @@ impl Direction {
         if is_output { Direction::Output } else { Direction::Input }
     }
 
+    /// Its arc.
+    pub(crate) const fn arc_number(self) -> ArcId {
+        match self {
+            Direction::Input => DEVICE_INPUT,
+            Direction::Output => INTERFACE_OUTPUT,
+        }
+    }
+
     /// Its arc's name.
     pub(crate) const fn arc(self) -> &'static str {
         match self {
@@ -50,113 +55,48 @@ const fn name(is_output: bool) -> &'static str {
     if is_output { "classify-output-acl" } else { "classify-input-acl" }
 }
 
-/// A worker's instance.
-pub(crate) struct List<const OUTPUT: bool> {
-    tables: Arc<Tables>,
-    own: NodeId,
-}
+/// Lets those pass that sessions permit.
+pub(crate) struct List<const OUTPUT: bool>;
 
-/// What holds for packets that came in by an interface.
-#[derive(Clone, Copy)]
-pub(crate) struct State {
-    access: Access,
-    behind: Option<Behind>,
-}
-
-impl<const OUTPUT: bool> List<OUTPUT> {
-    const OF: (Purpose, Direction) = (Purpose::Access, Direction::of(OUTPUT));
-
-    #[inline(always)]
-    fn access(&self, state: State, packet: &Packet) -> Access {
-        match OUTPUT {
-            true => self.tables.access(Self::OF, packet.tx),
-            false => state.access,
-        }
-    }
-}
-
-impl<const OUTPUT: bool> LookUp for List<OUTPUT> {
+impl<const OUTPUT: bool> Effect for List<OUTPUT> {
     const NAME: &'static str = name(OUTPUT);
-    const LOOKS_BEHIND: bool = true;
+    const OF: (Purpose, Direction) = (Purpose::Access, Direction::of(OUTPUT));
     type Reason = ClassifyDrop;
-    type Key = Request;
-    type Found = u32;
-    type InterfaceState = State;
+    type Outcome = Action;
+    type Run<'r> = ();
 
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> State {
-        let end = cx.interface(rx).map_or(DROP, |row| row.input);
-        State {
-            access: self.tables.access(Self::OF, rx),
-            behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.own, end)),
-        }
+    /// Super-frames count as the packets that they stand for.
+    #[inline(always)]
+    fn weight(packet: &Packet) -> u32 {
+        packet.on_wire().0 as u32
     }
 
     #[inline(always)]
-    fn key(&self, state: State, packet: &mut Packet) -> Request {
-        Request::of_frame(&self.tables, self.access(state, packet), packet.bytes())
+    fn packets(weight: u32) -> u64 {
+        weight.into()
     }
 
     #[inline(always)]
-    fn find(&self, _: Variant, _: State, _: &[Request], found: &mut [u32]) {
-        // Masks are read under a pass: `find_in` does it.
-        found.fill(NOT_FOUND);
+    fn begin(&self, _: StageContext<'_>) {}
+
+    #[inline(always)]
+    fn meet(&self, (): &mut (), action: SessionAction, _: u32) -> Action {
+        action.access()
+    }
+
+    fn missed(action: Action) -> Action {
+        action
     }
 
     #[inline(always)]
-    fn find_in(
+    fn carry_out(
         &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        _: State,
-        keys: &[Request],
-        found: &mut [u32],
-    ) {
-        request::find(&self.tables, (variant, context.pass()), keys, found);
-    }
-
-    #[inline(always)]
-    fn find_uniform_in(
-        &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        state: State,
-        keys: &[Request],
-        found: &mut [u32],
-    ) {
-        self.find_in(context, variant, state, keys, found);
-    }
-
-    #[inline(always)]
-    fn resolve(
-        &self,
-        context: StageContext<'_>,
-        state: State,
-        request: Request,
-        found: u32,
-        packet: &mut Packet,
-    ) -> Result<NodeId, ClassifyDrop> {
-        let action = match (request.table(), found) {
-            (None, _) => Action::Permit,
-            (Some(table), NOT_FOUND) => {
-                let is_bare = self.access(state, packet).is_bare;
-                let (bytes, packets) = (packet.bytes(), packet.on_wire().0);
-                match self.tables.missed(table, context.pass(), (bytes, is_bare), packets) {
-                    End::Session(session) => self.tables.hit(session, packets).access(),
-                    End::Miss(action) => action,
-                }
-            }
-            (Some(_), session) => self.tables.hit(session, packet.on_wire().0).access(),
-        };
-        if action == Action::Deny {
-            return Err(ClassifyDrop::Denied);
-        }
-        Ok(match state.behind {
-            Some(behind) => behind.take(packet),
-            None => {
-                let end = context.interface(packet.tx).map_or(DROP, |row| row.tx);
-                context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, end)
-            }
-        })
+        _: StageContext<'_>,
+        outcome: Action,
+        _: bool,
+        _: &mut Packet,
+    ) -> Result<Option<NodeId>, ClassifyDrop> {
+        if outcome == Action::Deny { Err(ClassifyDrop::Denied) } else { Ok(None) }
     }
 }
 
@@ -167,7 +107,8 @@ pub(crate) fn spec<const OUTPUT: bool>(tables: &Arc<Tables>) -> NodeSpec {
         false => "Lets classifier tables say what of that which interfaces receive may pass",
         true => "Lets classifier tables say what of that which interfaces send may pass",
     };
-    NodeSpec::look_up(help, move |wiring| List::<OUTPUT> { tables: tables.clone(), own: wiring.id })
+    let arc = Direction::of(OUTPUT).arc_number();
+    NodeSpec::look_up(help, move |wiring| Listed::new(wiring, &tables, (arc, None), List::<OUTPUT>))
         .takes_offloads()
         .describe(|record, names| {
             format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))

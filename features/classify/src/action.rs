@@ -4,8 +4,9 @@ use quiver_forwarding::fib::Family;
 use quiver_policing::meter::Colour;
 
 /// What an access list says of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Action {
+    #[default]
     Permit,
     Deny,
 }
@@ -45,6 +46,9 @@ const POLICER_AT: u32 = 16;
 const TABLE_AT: u32 = 32;
 
 impl SessionAction {
+    /// Packets pass.
+    pub const PASS: SessionAction = SessionAction::Access(Action::Permit);
+
     pub const fn bits(self) -> u64 {
         match self {
             SessionAction::Access(Action::Permit) => PERMIT,

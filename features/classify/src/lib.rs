@@ -10,6 +10,7 @@ mod field;
 pub mod filter;
 mod filter_commands;
 pub mod key;
+mod listed;
 pub mod mask;
 mod police;
 mod request;

@@ -3,21 +3,14 @@
 
 use std::sync::Arc;
 
-use quiver_core::cpu::Variant;
-use quiver_core::graph::arc::{DEVICE_INPUT, INTERFACE_OUTPUT};
-use quiver_core::graph::context::Behind;
-use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, StageContext};
-use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::StageContext;
+use quiver_core::{NodeId, Packet};
 use quiver_policing::{Neighbours, Policers, Verdict, dscp};
-use quiver_tables::exact::NOT_FOUND;
 
-use crate::action::SessionAction;
-use crate::request::{self, Request};
-use crate::tables::{Access, Direction, End, Purpose, Tables};
-
-/// Sessions that are looked up before their packets are metered.
-const BATCH: usize = 128;
+use crate::action::{Action, SessionAction};
+use crate::listed::{Effect, Listed};
+use crate::tables::{Direction, Purpose, Tables};
 
 quiver_core::reasons! {
     /// Why policers of sessions drop packets.
@@ -38,157 +31,60 @@ impl Direction {
     }
 }
 
-/// What becomes of a packet, as far as its first table says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Met {
-    /// It has no session there: perhaps in a table behind.
-    #[default]
-    None,
-    /// It is metered, if it is at all.
-    Session(Verdict),
-}
+/// Lets policers meter the packets of sessions.
+pub(crate) struct Police<const OUTPUT: bool>(Arc<Policers>);
 
-/// A worker's instance.
-pub(crate) struct Police<const OUTPUT: bool> {
-    tables: Arc<Tables>,
-    policers: Arc<Policers>,
-    own: NodeId,
-}
-
-/// What holds for packets that came in by an interface.
-#[derive(Clone, Copy)]
-pub(crate) struct State {
-    access: Access,
-    behind: Option<Behind>,
-}
-
-impl<const OUTPUT: bool> Police<OUTPUT> {
+impl<const OUTPUT: bool> Effect for Police<OUTPUT> {
+    const NAME: &'static str = Direction::of(OUTPUT).policer_node();
     const OF: (Purpose, Direction) = (Purpose::Police, Direction::of(OUTPUT));
+    type Reason = PolicedDrop;
+    type Outcome = Verdict;
+    type Run<'r> = Neighbours<'r>;
 
+    /// Its bytes.
     #[inline(always)]
-    fn access(&self, state: State, packet: &Packet) -> Access {
-        if OUTPUT { self.tables.access(Self::OF, packet.tx) } else { state.access }
+    fn weight(packet: &Packet) -> u32 {
+        packet.length() as u32
     }
 
-    /// A packet of so many bytes has met a session.
     #[inline(always)]
-    fn meter(&self, run: &mut Neighbours<'_>, session: u32, bytes: u64) -> Verdict {
-        match self.tables.hit(session, 1) {
-            SessionAction::Police { policer, before } => run.police(policer, bytes, || before),
+    fn packets(_: u32) -> u64 {
+        1
+    }
+
+    #[inline(always)]
+    fn begin<'r>(&'r self, context: StageContext<'r>) -> Neighbours<'r> {
+        Neighbours::new(&self.0, context.pass(), context.now_ns())
+    }
+
+    #[inline(always)]
+    fn meet(&self, run: &mut Neighbours<'_>, action: SessionAction, bytes: u32) -> Verdict {
+        match action {
+            SessionAction::Police { policer, before } => {
+                run.police(policer, bytes.into(), || before)
+            }
             _ => Verdict::Pass,
         }
     }
 
-    /// The tables behind the first one, of a packet that has no session there.
-    #[cold]
-    #[inline(never)]
-    fn missed(&self, context: StageContext<'_>, at: (u16, bool), packet: &Packet) -> Verdict {
-        let (table, is_bare) = at;
-        match self.tables.missed(table, context.pass(), (packet.bytes(), is_bare), 1) {
-            End::Miss(_) => Verdict::Pass,
-            End::Session(session) => {
-                let mut run = Neighbours::new(&self.policers, context.pass(), context.now_ns());
-                self.meter(&mut run, session, packet.length() as u64)
-            }
-        }
-    }
-}
-
-impl<const OUTPUT: bool> LookUp for Police<OUTPUT> {
-    const NAME: &'static str = Direction::of(OUTPUT).policer_node();
-    const LOOKS_BEHIND: bool = true;
-    type Reason = PolicedDrop;
-    type Key = Request;
-    type Found = Met;
-    type InterfaceState = State;
-
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> State {
-        let end = cx.interface(rx).map_or(DROP, |row| row.input);
-        State {
-            access: self.tables.access(Self::OF, rx),
-            behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.own, end)),
-        }
+    fn missed(_: Action) -> Verdict {
+        Verdict::Pass
     }
 
     #[inline(always)]
-    fn key(&self, state: State, packet: &mut Packet) -> Request {
-        let access = self.access(state, packet);
-        let mut request = Request::of_frame(&self.tables, access, packet.bytes());
-        request.length = packet.length() as u32;
-        request
-    }
-
-    fn find(&self, _: Variant, _: State, _: &[Request], found: &mut [Met]) {
-        found.fill(Met::None); // the loop calls the others
-    }
-
-    #[inline(always)]
-    fn find_in(
+    fn carry_out(
         &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        _: State,
-        keys: &[Request],
-        found: &mut [Met],
-    ) {
-        let mut run = Neighbours::new(&self.policers, context.pass(), context.now_ns());
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut sessions = [NOT_FOUND; BATCH];
-            let sessions = &mut sessions[..keys.len()];
-            request::find(&self.tables, (variant, context.pass()), keys, sessions);
-            for ((key, session), met) in keys.iter().zip(sessions).zip(found) {
-                *met = match *session {
-                    NOT_FOUND => Met::None,
-                    session => Met::Session(self.meter(&mut run, session, key.length.into())),
-                };
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn find_uniform_in(
-        &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        state: State,
-        keys: &[Request],
-        found: &mut [Met],
-    ) {
-        self.find_in(context, variant, state, keys, found);
-    }
-
-    #[inline(always)]
-    fn resolve(
-        &self,
-        context: StageContext<'_>,
-        state: State,
-        request: Request,
-        found: Met,
+        _: StageContext<'_>,
+        outcome: Verdict,
+        is_bare: bool,
         packet: &mut Packet,
-    ) -> Result<NodeId, PolicedDrop> {
-        let verdict = match (request.table(), found) {
-            (None, _) => Verdict::Pass,
-            (_, Met::Session(verdict)) => verdict,
-            (Some(table), Met::None) => {
-                let is_bare = self.access(state, packet).is_bare;
-                self.missed(context, (table, is_bare), packet)
-            }
-        };
-        match verdict {
+    ) -> Result<Option<NodeId>, PolicedDrop> {
+        match outcome {
             Verdict::Pass => {}
             Verdict::Drop => return Err(PolicedDrop::Policed),
-            Verdict::Mark(code_point) => {
-                let is_bare = self.access(state, packet).is_bare;
-                dscp::mark(packet, is_bare, code_point);
-            }
+            Verdict::Mark(code_point) => dscp::mark(packet, is_bare, code_point),
         }
-        Ok(match state.behind {
-            Some(behind) => behind.take(packet),
-            None => {
-                let end = context.interface(packet.tx).map_or(DROP, |row| row.tx);
-                context.next_in_arc(INTERFACE_OUTPUT, packet.tx, packet, end)
-            }
-        })
+        Ok(None)
     }
 }
 
@@ -199,10 +95,9 @@ pub(crate) fn spec<const OUTPUT: bool>(tables: &Arc<Tables>) -> NodeSpec {
         false => "Meters what interfaces receive by the policers of classifier sessions",
         true => "Meters what interfaces send by the policers of classifier sessions",
     };
-    NodeSpec::look_up(help, move |wiring| Police::<OUTPUT> {
-        tables: tables.clone(),
-        policers: wiring.shared(),
-        own: wiring.id,
+    let arc = Direction::of(OUTPUT).arc_number();
+    NodeSpec::look_up(help, move |wiring| {
+        Listed::new(wiring, &tables, (arc, None), Police::<OUTPUT>(wiring.shared()))
     })
     .describe(|record, names| {
         format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))

@@ -1,55 +1,59 @@
 //! The look-up of a packet's session in its first table, as all nodes ask it.
 
 use quiver_core::cpu::Variant;
-use quiver_core::memory::epoch::Pass;
+use quiver_tables::exact::NOT_FOUND;
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
-use crate::key::{Key, load, masked};
-use crate::tables::{Access, Tables, session_key};
+use crate::tables::{Access, SESSION_KEY_WORDS, SessionKey, Tables};
 
-/// Keys that are masked at once.
+/// Keys that are looked up in step.
 const BATCH: usize = 32;
 
-/// A packet's first table, and the bytes that its mask is laid on.
+/// A packet's first table and its key there.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Request {
-    /// Its number plus one; 0: none classifies the packet.
-    table: u16,
-    /// Bytes of the packet.
-    pub length: u32,
-    bytes: Key,
+    /// Its first word is the number of the table plus one; 0, which no session has, where none
+    /// classifies the packet.
+    key: SessionKey,
+    /// What the packet counts for.
+    pub weight: u32,
 }
 
 impl Request {
-    /// That of a packet which begins with these bytes, on an interface with these tables.
-    #[inline(always)]
-    pub fn of_frame(tables: &Tables, access: Access, bytes: &[u8]) -> Request {
-        Request::new(tables, (first_of(access, bytes), access.is_bare), bytes)
-    }
-
     /// That of a packet whose first table, as its number plus one, is known; and whether the packet
     /// has no link-layer header.
     #[inline(always)]
-    pub fn new(tables: &Tables, (table, is_bare): (u16, bool), bytes: &[u8]) -> Request {
+    pub fn new(
+        tables: &Tables,
+        (table, is_bare): (u16, bool),
+        bytes: &[u8],
+        weight: u32,
+    ) -> Request {
         match table.checked_sub(1) {
             None => Request::default(),
-            Some(number) => {
-                let bytes = load(tables.form(number), bytes, is_bare);
-                Request { table, length: 0, bytes }
-            }
+            Some(number) => Request { key: tables.key(number, bytes, is_bare), weight },
         }
     }
 
     /// The number of the first table; nothing where none classifies the packet.
     #[inline(always)]
     pub fn table(&self) -> Option<u16> {
-        self.table.checked_sub(1)
+        self.key[0].checked_sub(1).map(|number| number as u16)
+    }
+
+    #[inline(always)]
+    fn has_key_of(&self, other: &Request) -> bool {
+        let mut differing = 0;
+        for at in 0..SESSION_KEY_WORDS {
+            differing |= self.key[at] ^ other.key[at];
+        }
+        differing == 0
     }
 }
 
 /// The table that classifies a packet first, as its number plus one.
 #[inline(always)]
-fn first_of(access: Access, bytes: &[u8]) -> u16 {
+pub(crate) fn first_of(access: Access, bytes: &[u8]) -> u16 {
     let (is_ip4, is_ip6) = match access.is_bare {
         true => {
             (bytes.first().is_some_and(|b| b >> 4 == 4), bytes.first().is_some_and(|b| b >> 4 == 6))
@@ -73,26 +77,31 @@ fn kind_of(bytes: &[u8]) -> EtherType {
     if kind.is_vlan() { crate::key::behind_tags(bytes).0 } else { kind }
 }
 
-/// The sessions that packets have in their first tables, into as many of `found`.
+/// The sessions that packets have in their first tables, into as many of `found`. `is_uniform`:
+/// neighbours are likely to have the same key, which is then looked up once.
 #[inline(always)]
 pub(crate) fn find(
     tables: &Tables,
-    (variant, pass): (Variant, Pass<'_>),
+    (variant, is_uniform): (Variant, bool),
     requests: &[Request],
     found: &mut [u32],
 ) {
+    let (mut keys, mut sessions) = ([SessionKey::default(); BATCH], [NOT_FOUND; BATCH]);
+    // Where the key of a packet stands among those that are looked up.
+    let mut places = [0_u8; BATCH];
     for (requests, found) in requests.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-        let mut sessions = [Default::default(); BATCH];
-        let (mut known, mut mask) = (0, Key::default());
-        for (request, session) in requests.iter().zip(&mut sessions) {
-            if request.table != known {
-                let table = request.table().and_then(|number| tables.table(number, pass));
-                (known, mask) = (request.table, table.map_or(Key::default(), |table| table.mask));
+        let (mut count, mut before) = (0, None);
+        for (request, place) in requests.iter().zip(&mut places) {
+            let is_same = is_uniform && before.is_some_and(|other| request.has_key_of(other));
+            if !is_same {
+                keys[count % BATCH] = request.key;
+                count += 1;
             }
-            // No session has table 0, which is that of packets that none classifies.
-            let key = masked(&request.bytes, &mask);
-            *session = session_key(request.table.wrapping_sub(1), &key);
+            (*place, before) = ((count - 1) as u8, Some(request));
         }
-        tables.sessions().lookup_slice(variant, &sessions[..requests.len()], found);
+        tables.sessions().lookup_slice(variant, &keys[..count], &mut sessions[..count]);
+        for (found, place) in found.iter_mut().zip(&places) {
+            *found = sessions[usize::from(*place) % BATCH];
+        }
     }
 }

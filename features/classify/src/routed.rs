@@ -4,24 +4,18 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
-use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
-use quiver_core::graph::stage::{LookUp, StageContext};
-use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_core::graph::stage::StageContext;
+use quiver_core::{NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpFamily;
 use quiver_forwarding::nodes;
-use quiver_tables::exact::NOT_FOUND;
 
-use crate::action::SessionAction;
-use crate::request::{self, Request};
-use crate::tables::{Direction, End, Purpose, Tables};
-
-/// Tables that say so are those of an interface's input access list.
-const OF: (Purpose, Direction) = (Purpose::Access, Direction::Input);
+use crate::action::{Action, SessionAction};
+use crate::listed::{Effect, Listed};
+use crate::tables::{Access, Direction, Purpose, Tables};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface whose sessions name tables of routes.
@@ -39,127 +33,71 @@ pub(crate) const fn names(family: Family) -> (&'static str, &'static str, &'stat
     }
 }
 
-/// A worker's instance.
+/// Lets sessions choose the table of a packet's route.
 pub(crate) struct Routed<F: IpFamily> {
-    tables: Arc<Tables>,
-    arc: ArcId,
-    own: NodeId,
-    lookup: NodeId,
     lookup_in_table: NodeId,
     family: PhantomData<fn() -> F>,
 }
 
-/// What holds for packets that came in by an interface.
-#[derive(Clone, Copy)]
-pub(crate) struct State {
-    /// The first table, as its number plus one, and whether packets have no link-layer header.
-    first: (u16, bool),
-    behind: Behind,
-}
-
-impl<F: IpFamily> Routed<F> {
-    /// Let `read` see a packet's bytes from its link-layer header on.
-    #[inline(always)]
-    fn with_frame<R>(
-        packet: &mut Packet,
-        is_bare: bool,
-        read: impl FnOnce(&[u8]) -> R,
-    ) -> Option<R> {
-        let front = if is_bare { 0 } else { usize::from(packet.l2_bytes) };
-        if !packet.push(front) {
-            return None;
-        }
-        let seen = read(packet.bytes());
-        packet.pull(front).then_some(seen)
-    }
-}
-
-impl<F: IpFamily> LookUp for Routed<F> {
+impl<F: IpFamily> Effect for Routed<F> {
     const NAME: &'static str = names(F::FAMILY).1;
-    const LOOKS_BEHIND: bool = true;
+    /// Tables that say so are those of an interface's input access list.
+    const OF: (Purpose, Direction) = (Purpose::Access, Direction::Input);
     type Reason = RoutedReason;
-    type Key = Request;
-    type Found = u32;
-    type InterfaceState = State;
-
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> State {
-        let access = self.tables.access(OF, rx);
-        let table = if F::FAMILY == Family::Ip4 { access.ip4 } else { access.ip6 };
-        State {
-            first: (table, access.is_bare),
-            behind: cx.behind(self.arc, rx, self.own, self.lookup),
-        }
-    }
+    /// The small number of the table.
+    type Outcome = Option<u32>;
+    type Run<'r> = ();
 
     #[inline(always)]
-    fn key(&self, state: State, packet: &mut Packet) -> Request {
-        let request = Self::with_frame(packet, state.first.1, |bytes| {
-            Request::new(&self.tables, state.first, bytes)
-        });
-        request.unwrap_or_default()
+    fn first(access: Access, _: &[u8]) -> u16 {
+        if F::FAMILY == Family::Ip4 { access.ip4 } else { access.ip6 }
     }
 
+    /// Its frame's header.
     #[inline(always)]
-    fn find(&self, _: Variant, _: State, _: &[Request], found: &mut [u32]) {
-        // Masks are read under a pass: `find_in` does it.
-        found.fill(NOT_FOUND);
-    }
-
-    #[inline(always)]
-    fn find_in(
-        &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        _: State,
-        keys: &[Request],
-        found: &mut [u32],
-    ) {
-        request::find(&self.tables, (variant, context.pass()), keys, found);
-    }
-
-    #[inline(always)]
-    fn find_uniform_in(
-        &self,
-        context: StageContext<'_>,
-        variant: Variant,
-        state: State,
-        keys: &[Request],
-        found: &mut [u32],
-    ) {
-        self.find_in(context, variant, state, keys, found);
+    fn front(packet: &Packet, is_bare: bool) -> usize {
+        if is_bare { 0 } else { usize::from(packet.l2_bytes) }
     }
 
     /// Sessions have counted the packet where it came in.
     #[inline(always)]
-    fn resolve(
+    fn weight(_: &Packet) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn packets(weight: u32) -> u64 {
+        weight.into()
+    }
+
+    #[inline(always)]
+    fn begin(&self, _: StageContext<'_>) {}
+
+    #[inline(always)]
+    fn meet(&self, (): &mut (), action: SessionAction, _: u32) -> Option<u32> {
+        match action {
+            SessionAction::LookUp { family, table } if family == F::FAMILY => Some(table),
+            _ => None,
+        }
+    }
+
+    fn missed(_: Action) -> Option<u32> {
+        None
+    }
+
+    #[inline(always)]
+    fn carry_out(
         &self,
         context: StageContext<'_>,
-        state: State,
-        request: Request,
-        found: u32,
+        table: Option<u32>,
+        _: bool,
         packet: &mut Packet,
-    ) -> Result<NodeId, RoutedReason> {
-        let session = match (request.table(), found) {
-            (None, _) => None,
-            (Some(table), NOT_FOUND) => {
-                let end = Self::with_frame(packet, state.first.1, |bytes| {
-                    self.tables.missed(table, context.pass(), (bytes, state.first.1), 0)
-                });
-                match end {
-                    Some(End::Session(session)) => Some(session),
-                    _ => None,
-                }
-            }
-            (Some(_), session) => Some(session),
-        };
-        match session.map(|session| self.tables.action(session)) {
-            Some(SessionAction::LookUp { family, table }) if family == F::FAMILY => {
-                context.count(RoutedReason::Chosen, 1);
-                packet.hand_over(TableIndex(table));
-                Ok(self.lookup_in_table)
-            }
-            _ => Ok(state.behind.take(packet)),
-        }
+    ) -> Result<Option<NodeId>, RoutedReason> {
+        Ok(table.map(|table| {
+            context.count(RoutedReason::Chosen, 1);
+            packet.hand_over(TableIndex(table));
+            self.lookup_in_table
+        }))
     }
 }
 
@@ -171,13 +109,11 @@ pub(crate) fn spec<F: IpFamily>(arc: ArcId, tables: &Arc<Tables>) -> NodeSpec {
         Family::Ip4 => nodes::ip4::LOOKUP,
         Family::Ip6 => nodes::ip6::LOOKUP,
     };
-    NodeSpec::look_up(help, move |wiring| Routed::<F> {
-        tables: tables.clone(),
-        arc,
-        own: wiring.id,
-        lookup: wiring.node(lookup),
-        lookup_in_table: wiring.node(names(F::FAMILY).2),
-        family: PhantomData,
+    NodeSpec::look_up(help, move |wiring| {
+        let end = Some(wiring.node(lookup));
+        let lookup_in_table = wiring.node(names(F::FAMILY).2);
+        let effect = Routed::<F> { lookup_in_table, family: PhantomData };
+        Listed::new(wiring, &tables, (arc, end), effect)
     })
     .takes_offloads()
     .describe(|record, names| format!("to {}", names.node(record.next)))

@@ -12,7 +12,7 @@ use quiver_tables::exact::{
 use quiver_tables::memory::MemoryError;
 
 use crate::action::{Action, SessionAction};
-use crate::key::{Form, KEY_WORDS, Key, load, masked};
+use crate::key::{Form, KEY_WORDS, Key, load, load_masked, masked};
 
 /// Tables at most; a table's number is below.
 pub(crate) const TABLES_MAX: usize = 256;
@@ -117,14 +117,42 @@ pub(crate) enum End {
     Miss(Action),
 }
 
-/// The fields of headers, in [`Tables::forms`].
+/// A table's form and mask, apart from it: they are needed before a pass is at hand. A number gets
+/// another mask only when it is given to another table, which has no session yet: a key that was
+/// made meanwhile finds nothing.
+#[derive(Default)]
+struct Laid {
+    /// Bytes that are passed over, or [`FIELDS`].
+    form: AtomicU32,
+    mask: [AtomicU64; KEY_WORDS],
+}
+
+/// [`Form::Fields`], in a word.
 const FIELDS: u32 = u32::MAX;
+
+impl Laid {
+    #[inline(always)]
+    fn form(&self) -> Form {
+        match self.form.load(Ordering::Acquire) {
+            FIELDS => Form::Fields,
+            skip_bytes => Form::Raw { skip_bytes: skip_bytes as u16 },
+        }
+    }
+
+    fn set(&self, form: Form, mask: &Key) {
+        let word = match form {
+            Form::Fields => FIELDS,
+            Form::Raw { skip_bytes } => skip_bytes.into(),
+        };
+        self.mask.iter().zip(mask).for_each(|(own, word)| own.store(*word, Ordering::Relaxed));
+        self.form.store(word, Ordering::Release);
+    }
+}
 
 /// All that workers read.
 pub(crate) struct Tables {
     tables: PublishedSlots<Table>,
-    /// The form of each table, apart from it: it is needed before a pass is at hand.
-    forms: Box<[AtomicU32]>,
+    laid: Box<[Laid]>,
     sessions: LongTable<Objects<SESSION_WORDS>, SESSION_KEY_WORDS>,
     objects: Arc<Objects<SESSION_WORDS>>,
     /// By purpose and direction.
@@ -144,13 +172,11 @@ impl Tables {
         }
     }
 
-    /// The form of the table of a number.
+    /// The session key that a packet has in the table of a number, which begins with these bytes.
     #[inline(always)]
-    pub fn form(&self, number: u16) -> Form {
-        match self.forms.get(usize::from(number)).map(|form| form.load(Ordering::Acquire)) {
-            None | Some(FIELDS) => Form::Fields,
-            Some(skip_bytes) => Form::Raw { skip_bytes: skip_bytes as u16 },
-        }
+    pub fn key(&self, number: u16, bytes: &[u8], is_bare: bool) -> SessionKey {
+        let Some(laid) = self.laid.get(usize::from(number)) else { return SessionKey::default() };
+        load_masked(u64::from(number) + 1, laid.form(), &laid.mask, bytes, is_bare)
     }
 
     /// A table, for as long as a pass.
@@ -161,12 +187,8 @@ impl Tables {
 
     /// Let a number be a table, or none.
     pub fn set_table(&self, number: u16, table: Option<Table>) {
-        if let (Some(table), Some(form)) = (&table, self.forms.get(usize::from(number))) {
-            let word = match table.form {
-                Form::Fields => FIELDS,
-                Form::Raw { skip_bytes } => skip_bytes.into(),
-            };
-            form.store(word, Ordering::Release);
+        if let (Some(table), Some(laid)) = (&table, self.laid.get(usize::from(number))) {
+            laid.set(table.form, &table.mask);
         }
         self.tables.publish(number.into(), table);
     }
@@ -177,11 +199,12 @@ impl Tables {
         &self.sessions
     }
 
-    /// So many packets have met a session: what becomes of them.
+    /// So many packets have met a session.
     #[inline(always)]
-    pub fn hit(&self, session: u32, packets: u64) -> SessionAction {
-        self.objects.get(session)[HITS].fetch_add(packets, Ordering::Relaxed);
-        self.action(session)
+    pub fn hit(&self, session: u32, packets: u64) {
+        if packets > 0 {
+            self.objects.get(session)[HITS].fetch_add(packets, Ordering::Relaxed);
+        }
     }
 
     /// What becomes of packets that meet a session.
@@ -248,7 +271,7 @@ impl Sessions {
         let none = || (0..INTERFACES_MAX).map(|_| AtomicU64::new(0)).collect();
         let tables = Tables {
             tables: PublishedSlots::new(epochs, TABLES_MAX),
-            forms: (0..TABLES_MAX).map(|_| AtomicU32::new(FIELDS)).collect(),
+            laid: (0..TABLES_MAX).map(|_| Laid::default()).collect(),
             sessions: writer.table(),
             objects: objects.objects().clone(),
             access: [[none(), none()], [none(), none()]],
