@@ -86,10 +86,12 @@ pub(crate) fn begin(key: &FlowKey, link: &Link, other: InterfaceId, now_ms: u64)
     words
 }
 
+#[inline(always)]
 fn get(words: &[AtomicU64; WORDS], at: usize) -> u64 {
     words[at].load(Ordering::Relaxed)
 }
 
+#[inline(always)]
 fn set(words: &[AtomicU64; WORDS], at: usize, value: u64) {
     words[at].store(value, Ordering::Relaxed);
 }
