@@ -127,14 +127,14 @@ impl Plan {
     }
 
     /// Full buckets, as each of the RFCs begins.
-    #[inline]
+    #[inline(always)]
     pub fn full(&self, now_ns: u64) -> Buckets {
         Buckets { held: self.full, filled_ns: now_ns }
     }
 
     /// Fill the buckets with what time has brought. Time that goes back brings nothing. What
     /// another plan has left in them is cut to what they hold at most.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&self, buckets: &mut Buckets, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(buckets.filled_ns);
         if elapsed_ns == 0 {
@@ -155,10 +155,10 @@ impl Plan {
 
     /// The colour of a packet that costs so many units of a burst, and had a colour before; one
     /// that nobody has coloured is green. Buckets lose what it takes.
-    #[inline]
+    #[inline(always)]
     pub fn colour(&self, buckets: &mut Buckets, units: u64, before: Colour) -> Colour {
         let cost = units.saturating_mul(self.rates.unit.tokens());
-        let [first, second] = buckets.held.map(|held| held >= cost);
+        let (first, second) = (buckets.held[0] >= cost, buckets.held[1] >= cost);
         let (colour, takes) = match self.rates.kind {
             Kind::TwoRates2698 if before == Colour::Red || !second => (Colour::Red, [false; 2]),
             Kind::TwoRates2698 if before == Colour::Yellow || !first => {
@@ -170,9 +170,9 @@ impl Plan {
             _ if before != Colour::Red && second => (Colour::Yellow, [false, true]),
             _ => (Colour::Red, [false; 2]),
         };
-        for (held, takes) in buckets.held.iter_mut().zip(takes) {
-            *held -= if takes { cost } else { 0 };
-        }
+        let [from_first, from_second] = takes;
+        buckets.held[0] -= if from_first { cost } else { 0 };
+        buckets.held[1] -= if from_second { cost } else { 0 };
         colour
     }
 }

@@ -100,6 +100,9 @@ pub struct Policer {
     pub is_colour_aware: bool,
     /// Does every packet cost one unit, not its bytes?
     counts_packets: bool,
+    /// When an operator has filled all buckets of meters with its rates, nanoseconds; 0 where nobody
+    /// has.
+    pub reset_ns: u64,
     /// What it has counted.
     pub counts: Arc<Counts>,
 }
@@ -111,7 +114,12 @@ impl Policer {
         let meter = Meter::new(rates, now_ns);
         let (plan, counts_packets) = (*meter.plan(), rates.unit == Unit::Packets);
         let meter = Mutex::new(meter);
-        Policer { meter, plan, actions, is_colour_aware, counts_packets, counts }
+        Policer { meter, plan, actions, is_colour_aware, counts_packets, reset_ns: 0, counts }
+    }
+
+    /// The same, whose buckets were filled at a moment.
+    pub fn reset_at(self, reset_ns: u64) -> Policer {
+        Policer { reset_ns, ..self }
     }
 
     /// Units of a burst that a packet of so many bytes costs.

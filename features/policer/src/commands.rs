@@ -80,7 +80,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("policer reset name <name:word>")
             .group(GROUP)
-            .help("Fill the buckets of a policer")
+            .help("Fill the buckets of a policer, and those of its subscribers")
             .example("policer reset name gold")
             .run(|engine: &mut Engine, args| {
                 config::reset(engine, args.get("name")?).map(|()| Output::none())

@@ -58,6 +58,8 @@ pub(crate) struct Configured {
     pub number: u16,
     pub terms: Terms,
     pub counts: Arc<Counts>,
+    /// When the buckets of its subscribers were filled, nanoseconds; 0: never.
+    reset_ns: u64,
 }
 
 /// All policers.
@@ -98,7 +100,7 @@ impl Config {
 
     /// Let workers have it, with full buckets.
     fn publish(&self, of: &Configured, now_ns: u64) {
-        let policer = Policer::new(of.terms, now_ns, of.counts.clone());
+        let policer = Policer::new(of.terms, now_ns, of.counts.clone()).reset_at(of.reset_ns);
         self.published.publish(of.number, Some(policer));
     }
 
@@ -116,11 +118,11 @@ pub(crate) fn put(engine: &mut Engine, name: &str, terms: Terms) -> Result<(), R
     }
     engine.with(|engine, config: &mut Config| {
         let now_ns = engine.now_ns();
-        let (number, counts) = match config.policers.get(name) {
-            Some(known) => (known.number, known.counts.clone()),
-            None => (config.take_number()?, Arc::default()),
+        let (number, counts, reset_ns) = match config.policers.get(name) {
+            Some(known) => (known.number, known.counts.clone(), known.reset_ns),
+            None => (config.take_number()?, Arc::default(), 0),
         };
-        let configured = Configured { number, terms, counts };
+        let configured = Configured { number, terms, counts, reset_ns };
         config.publish(&configured, now_ns);
         if let Some(names) = engine.get_mut::<PolicerNames>() {
             names.add(name, number);
@@ -186,10 +188,14 @@ pub(crate) fn delete(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
     })
 }
 
-/// Fill the buckets of a policer.
+/// Fill the buckets of a policer, and those of all subscribers that it meters.
 pub(crate) fn reset(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
     engine.with(|engine, config: &mut Config| {
-        config.publish(config.known(name)?, engine.now_ns());
+        let now_ns = engine.now_ns();
+        if let Some(known) = config.policers.get_mut(name) {
+            known.reset_ns = now_ns;
+        }
+        config.publish(config.known(name)?, now_ns);
         Ok(())
     })
 }

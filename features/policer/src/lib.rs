@@ -37,7 +37,8 @@ pub fn register(registry: &mut Registry) {
     registry.feature("policer", "policers: rates that packets of an interface are metered by");
     quiver_access_lists::register(registry);
     quiver_policing::register(registry);
-    let Some(tables) = registry.require(SubscriberTables::new()) else { return };
+    let tables = SubscriberTables::new(registry.graph.workers());
+    let Some(tables) = registry.require(tables) else { return };
     let (attached, tables) = (Arc::new(Attached::new()), Arc::new(tables));
     let classes = Arc::new(Classes::new(registry.graph.epochs()));
     registry.graph.node(classify::spec::<Ip4, false>(&classes));

@@ -223,6 +223,17 @@ impl Subscribers {
         Ok(Place { first, width, shift, policers })
     }
 
+    /// Let workers meter the subscribers of a prefix; the memory that they need is there.
+    fn publish(&self, number: u32, place: Place) {
+        let (first, count) = (place.first as usize, 1 << place.width);
+        for (meters, policer) in self.tables.meters.iter().zip(place.policers) {
+            if policer != NO_POLICER {
+                meters.commit(first..first + count);
+            }
+        }
+        self.tables.set_place(number, Some(place));
+    }
+
     fn put(&mut self, prefix: IpPrefix, wanted: Wanted, policers: [u16; 2]) -> Result<(), Refusal> {
         let (width, shift) = size(prefix, wanted.each)?;
         if let Some(Known { number, place: before, .. }) = self.known.get(&prefix) {
@@ -232,7 +243,7 @@ impl Subscribers {
                 true => Place { policers, ..before },
                 false => self.new_place(width, shift, policers)?,
             };
-            self.tables.set_place(number, Some(place));
+            self.publish(number, place);
             if !is_same {
                 self.gone.push(Gone { prefix: None, place: before });
             }
@@ -242,7 +253,7 @@ impl Subscribers {
         let place = self.new_place(width, shift, policers)?;
         let number = self.take_number().inspect_err(|_| self.numbers.give(place.first, width));
         let number = number?;
-        self.tables.set_place(number, Some(place));
+        self.publish(number, place);
         if let Err(refusal) = self.insert(prefix, number) {
             self.tables.set_place(number, None);
             self.gone.push(Gone { prefix: Some(number), place });

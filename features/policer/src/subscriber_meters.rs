@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_policing::meter::{Buckets, Colour};
 use quiver_policing::{Policer, Verdict};
-use quiver_tables::memory::{HUGE_PAGE_BYTES, MemoryError, Pages, Reserved, prefetch};
+use quiver_tables::memory::{HUGE_PAGE_BYTES, MemoryError, PAGE_BYTES, Pages, Reserved, prefetch};
 
 use crate::subscribers::SUBSCRIBERS_MAX;
 
@@ -31,6 +31,8 @@ pub(crate) struct Meters {
     lines: Reserved<[AtomicU64; WORDS]>,
     /// Packets and bytes that exceed.
     exceeding: Reserved<[AtomicU64; 2]>,
+    /// May another worker want a line that one has?
+    is_shared: bool,
 }
 
 /// What a subscriber's packets came to.
@@ -49,15 +51,16 @@ impl Counted {
 }
 
 impl Meters {
-    /// None in use: memory is committed where they are.
+    /// None in use: memory is committed where they are. So many workers meter.
     ///
     /// # Errors
     /// The system refuses the address space.
-    pub fn new() -> Result<Meters, MemoryError> {
+    pub fn new(workers: usize) -> Result<Meters, MemoryError> {
         let what = "meters of subscribers";
         Ok(Meters {
             lines: Reserved::new(what, SUBSCRIBERS_MAX, Pages::Huge)?,
             exceeding: Reserved::new(what, SUBSCRIBERS_MAX, Pages::Huge)?,
+            is_shared: workers != 1,
         })
     }
 
@@ -69,19 +72,28 @@ impl Meters {
 
     /// Have a subscriber's line for some packets, at a time of the worker's clock; its rates are
     /// those of a policer.
-    #[inline]
+    #[inline(always)]
     pub fn hold<'a>(&'a self, subscriber: u32, policer: &'a Policer, now_ns: u64) -> Held<'a> {
         let words = self.lines.get(subscriber as usize);
         let exceeding = self.exceeding.get(subscriber as usize);
-        let buckets = take(&words[FILLED]).map(|filled| match filled {
-            0 => policer.plan.full(now_ns),
-            filled => {
-                let held = [HELD, HELD + 1].map(|word| words[word].load(Ordering::Relaxed));
-                let mut buckets = Buckets { held, filled_ns: filled >> 1 };
-                policer.plan.fill(&mut buckets, now_ns);
-                buckets
+        let taken = match self.is_shared {
+            true => take(&words[FILLED]),
+            false => Some(words[FILLED].load(Ordering::Relaxed)),
+        };
+        let buckets = match taken.map(|filled| filled >> 1) {
+            None => None,
+            // Full once: from then on they are younger than what has filled them.
+            Some(filled_ns) if filled_ns <= policer.reset_ns => {
+                Some(policer.plan.full(now_ns.max(policer.reset_ns + 1)))
             }
-        });
+            Some(filled_ns) => {
+                let [first, second] = [&words[HELD], &words[HELD + 1]];
+                let held = [first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)];
+                let mut buckets = Buckets { held, filled_ns };
+                policer.plan.fill(&mut buckets, now_ns);
+                Some(buckets)
+            }
+        };
         Held { words, exceeding, policer, buckets, sums: [(0, 0); 3], unmetered: 0 }
     }
 
@@ -103,6 +115,16 @@ impl Meters {
         self.lines.resident_bytes() + self.exceeding.resident_bytes()
     }
 
+    /// Have the memory of lines, so that no worker waits for it. It costs the time of clearing as
+    /// much.
+    pub fn commit(&self, subscribers: Range<usize>) {
+        let per_page = PAGE_BYTES / size_of::<[AtomicU64; WORDS]>();
+        let first = subscribers.start / per_page * per_page;
+        for line in (first..subscribers.end).step_by(per_page) {
+            self.lines.get(line)[UNMETERED].fetch_add(0, Ordering::Relaxed);
+        }
+    }
+
     /// Make lines that no worker has any more as if nobody had ever had them.
     pub fn clear(&self, subscribers: Range<usize>) {
         clear(&self.lines, subscribers.clone());
@@ -110,7 +132,7 @@ impl Meters {
     }
 }
 
-/// Make some elements zero. Whole pages go back to the system, and are zeros when they are used
+/// Make some elements zero. Whole pages go back to the system, and are zeros when they are committed
 /// again.
 fn clear<const W: usize>(array: &Reserved<[AtomicU64; W]>, elements: Range<usize>) {
     let per_page = HUGE_PAGE_BYTES / size_of::<[AtomicU64; W]>();
@@ -141,7 +163,8 @@ fn take(filled: &AtomicU64) -> Option<u64> {
     None
 }
 
-/// A subscriber's line, which this worker alone has until it is dropped.
+/// A subscriber's line, which this worker alone has until it is dropped: the only worker there is
+/// has all of them.
 pub(crate) struct Held<'a> {
     words: &'a [AtomicU64; WORDS],
     exceeding: &'a [AtomicU64; 2],
@@ -170,7 +193,7 @@ impl Held<'_> {
 }
 
 impl Drop for Held<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         let Some(buckets) = self.buckets else {
             self.words[UNMETERED].fetch_add(self.unmetered, Ordering::Relaxed);
@@ -180,21 +203,21 @@ impl Drop for Held<'_> {
         add(self.words, CONFORM, conform);
         add(self.exceeding, 0, exceed);
         add(self.words, VIOLATE, violate);
-        for (word, held) in self.words[HELD..].iter().zip(buckets.held) {
-            word.store(held, Ordering::Relaxed);
-        }
-        // Never 0, which says that nobody has had it.
-        self.words[FILLED].store(buckets.filled_ns.max(1) << 1, Ordering::Release);
+        self.words[HELD].store(buckets.held[0], Ordering::Relaxed);
+        self.words[HELD + 1].store(buckets.held[1], Ordering::Relaxed);
+        // Never 0, which says that nobody has had it: full buckets are younger.
+        self.words[FILLED].store(buckets.filled_ns << 1, Ordering::Release);
     }
 }
 
 /// Add to counts that nobody else writes.
 #[inline(always)]
 fn add(words: &[AtomicU64], at: usize, (packets, bytes): (u64, u64)) {
-    if packets > 0 {
-        for (word, more) in words[at..].iter().zip([packets, bytes]) {
-            word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-        }
+    if packets > 0
+        && let [of_packets, of_bytes, ..] = &words[at..]
+    {
+        of_packets.store(of_packets.load(Ordering::Relaxed) + packets, Ordering::Relaxed);
+        of_bytes.store(of_bytes.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 }
 
@@ -223,7 +246,7 @@ mod tests {
 
     #[test]
     fn each_subscriber_has_full_buckets_of_its_own_and_counts() {
-        let (meters, policer) = (Meters::new().expect("address space"), policer(100, 2, 1));
+        let (meters, policer) = (Meters::new(2).expect("address space"), policer(100, 2, 1));
         use Verdict::{Drop, Mark, Pass};
         for subscriber in [0, 7, SUBSCRIBERS_MAX as u32 - 1] {
             let seen = verdicts(&meters, subscriber, &policer, (1, 5));
@@ -247,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_changes_cuts_what_the_buckets_hold_and_keeps_the_counts() {
-        let meters = Meters::new().expect("address space");
+        let meters = Meters::new(2).expect("address space");
         assert_eq!(verdicts(&meters, 3, &policer(1, 50, 0), (0, 1)), [Verdict::Pass]);
         let seen = verdicts(&meters, 3, &policer(1, 2, 0), (1000, 4));
         assert_eq!(seen.iter().filter(|verdict| **verdict == Verdict::Pass).count(), 2);
@@ -255,8 +278,32 @@ mod tests {
     }
 
     #[test]
+    fn buckets_that_an_operator_fills_are_full_once() {
+        for workers in [1, 2] {
+            let (meters, policer) = (Meters::new(workers).expect("space"), policer(1, 2, 0));
+            use Verdict::{Drop, Pass};
+            assert_eq!(verdicts(&meters, 4, &policer, (50, 3)), [Pass, Pass, Drop]);
+            let policer = policer.reset_at(50);
+            assert_eq!(verdicts(&meters, 4, &policer, (50, 1)), [Pass]);
+            assert_eq!(verdicts(&meters, 4, &policer, (50, 2)), [Pass, Drop]);
+            assert_eq!(verdicts(&meters, 4, &policer, (49, 1)), [Drop], "a clock that goes back");
+            assert_eq!(verdicts(&meters, 5, &policer, (0, 3)), [Pass, Pass, Drop]);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_committed_are_in_memory_and_as_they_were() {
+        let (meters, policer) = (Meters::new(1).expect("space"), policer(1, 5, 0));
+        verdicts(&meters, 9, &policer, (0, 1));
+        meters.commit(0..SUBSCRIBERS_MAX / 4);
+        assert!(meters.resident_bytes() >= SUBSCRIBERS_MAX / 4 * size_of::<[u64; WORDS]>());
+        assert_eq!(meters.counted(9).colours[0].0, 1);
+        assert!(meters.counted(10).is_nothing());
+    }
+
+    #[test]
     fn a_line_that_another_worker_does_not_give_back_is_not_waited_for() {
-        let (meters, policer) = (Meters::new().expect("address space"), policer(1, 1, 0));
+        let (meters, policer) = (Meters::new(2).expect("address space"), policer(1, 1, 0));
         let other = meters.hold(5, &policer, 0);
         assert_eq!(verdicts(&meters, 5, &policer, (0, 3)), [Verdict::Pass; 3]);
         drop(other);
@@ -265,7 +312,7 @@ mod tests {
 
     #[test]
     fn packets_are_counted_once_by_several_workers() {
-        let (meters, policer) = (Meters::new().expect("address space"), policer(1, 1000, 0));
+        let (meters, policer) = (Meters::new(2).expect("address space"), policer(1, 1000, 0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..500).for_each(|_| drop(verdicts(&meters, 9, &policer, (1, 1)))));

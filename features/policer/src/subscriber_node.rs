@@ -2,8 +2,8 @@
 //! by buckets of its own, by their source where they come in, by their destination where they go
 //! out.
 //!
-//! A block's addresses are looked up together, and the lines that they lead to asked for, before
-//! the first packet is metered.
+//! A block's addresses are looked up together. The lines that they lead to are asked for some
+//! packets before they are used.
 
 use std::sync::Arc;
 
@@ -20,12 +20,13 @@ use quiver_tables::lpm::LpmSpace;
 use quiver_tables::prefix::Address;
 
 use crate::node::PolicerDrop;
-use crate::subscriber_meters::Held;
 use crate::subscribers::SubscriberTables;
 use crate::tables::Direction;
 
 /// Packets that are looked up in step.
 const BATCH: usize = 128;
+/// Lines that are asked for before they are used: as many as a core can wait for at once.
+const AHEAD: usize = 16;
 /// What a prefix match answers for an address that is no subscriber's.
 pub(crate) const NO_SUBSCRIBER: GroupId = GroupId(0);
 
@@ -50,7 +51,7 @@ pub(crate) struct Key {
 }
 
 /// Whose a packet is: the subscriber's number, and its policer or [`NO_POLICER`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Owner {
     subscriber: u32,
     policer: u16,
@@ -113,9 +114,8 @@ impl<const OUTPUT: bool> Subscribers<OUTPUT> {
         for at in 0..count {
             let Some(prefix) = found[at].0.checked_sub(1) else { continue };
             let place = self.tables.place(prefix);
-            let (subscriber, direction) = (place.number(addresses[at]), Self::DIRECTION as usize);
-            self.tables.meters[direction].prefetch(subscriber);
-            let policer = place.policers[direction];
+            let subscriber = place.number(addresses[at]);
+            let policer = place.policers[Self::DIRECTION as usize];
             owners[usize::from(places[at]) % BATCH] = Owner { subscriber, policer };
         }
     }
@@ -148,23 +148,33 @@ impl<const OUTPUT: bool> Subscribers<OUTPUT> {
         verdicts: &mut [Verdict],
     ) {
         let meters = &self.tables.meters[Self::DIRECTION as usize];
-        let mut current: Option<(u32, Held<'_>)> = None;
-        for ((owner, key), verdict) in owners.iter().zip(keys).zip(verdicts) {
-            if owner.policer == NO_POLICER {
+        let count = keys.len().min(verdicts.len()).min(BATCH);
+        let (keys, verdicts) = (&keys[..count], &mut verdicts[..count]);
+        let ask = |place: usize| {
+            if let Some(owner) = owners.get(place).filter(|owner| owner.policer != NO_POLICER) {
+                meters.prefetch(owner.subscriber);
+            }
+        };
+        (0..AHEAD).for_each(ask);
+        let (mut number, mut policer, mut place) = (NO_POLICER, None, 0);
+        while place < count {
+            let owner = owners[place];
+            if owner.policer != number {
+                number = owner.policer;
+                policer = self.policers.get(number, context.pass());
+            }
+            let Some(policer) = policer else {
+                ask(place + AHEAD);
+                place += 1;
                 continue;
-            }
-            if current.as_ref().is_none_or(|(subscriber, _)| *subscriber != owner.subscriber) {
-                // The line of the one before is given back first.
-                drop(current.take());
-                let Some(policer) = self.policers.get(owner.policer, context.pass()) else {
-                    continue;
-                };
-                let held = meters.hold(owner.subscriber, policer, context.now_ns());
-                current = Some((owner.subscriber, held));
-            }
-            if let Some((_, held)) = &mut current {
+            };
+            let mut held = meters.hold(owner.subscriber, policer, context.now_ns());
+            while place < count && owners[place] == owner {
+                ask(place + AHEAD);
+                let key = &keys[place];
                 let before = || dscp::colour_of(key.code_point);
-                *verdict = held.police(key.length.into(), before);
+                verdicts[place] = held.police(key.length.into(), before);
+                place += 1;
             }
         }
     }

@@ -87,15 +87,15 @@ pub(crate) struct SubscriberTables {
 }
 
 impl SubscriberTables {
-    /// No subscribers.
+    /// No subscribers; so many workers meter.
     ///
     /// # Errors
     /// The system refuses the address space.
-    pub fn new() -> Result<SubscriberTables, MemoryError> {
+    pub fn new(workers: usize) -> Result<SubscriberTables, MemoryError> {
         let none = || (0..INTERFACES_MAX).map(|_| AtomicU8::new(0)).collect();
         Ok(SubscriberTables {
             places: Reserved::new("subscribers' prefixes", SUBSCRIBERS_MAX, Pages::Small)?,
-            meters: [Meters::new()?, Meters::new()?],
+            meters: [Meters::new(workers)?, Meters::new(workers)?],
             ip4: OnceLock::new(),
             ip6: OnceLock::new(),
             attached: [none(), none()],

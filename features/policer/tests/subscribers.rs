@@ -163,11 +163,17 @@ fn a_change_of_rates_takes_effect_at_once_and_keeps_counts() {
     let classes: Vec<u8> = router.sent("e1").iter().map(|frame| frame[15]).collect();
     assert_eq!(classes, [[3; 3].as_slice(), &[8 << 2 | 3; 7]].concat(), "ECN stays");
     assert_eq!(counted(&mut router, &subscriber(9), "upload"), (7, 13));
+    // An operator fills the buckets, once.
+    router.cli("policer reset name b");
+    for conforming in [13, 13] {
+        passed(&mut router, &frames);
+        assert_eq!(counted(&mut router, &subscriber(9), "upload").0, conforming);
+    }
     // The policer's own rates change.
     router.cli("policer add name b rate pps cir 1000 cb 1");
     router.advance(Duration::from_secs(1));
     assert_eq!(passed(&mut router, &frames), 1);
-    assert_eq!(counted(&mut router, &subscriber(9), "upload"), (8, 22));
+    assert_eq!(counted(&mut router, &subscriber(9), "upload"), (14, 36));
     // Other subscribers of the same prefix begin anew.
     router.cli(&add("a"));
     assert_eq!(passed(&mut router, &frames), 4);
