@@ -100,8 +100,8 @@ pub struct Policer {
     pub is_colour_aware: bool,
     /// Does every packet cost one unit, not its bytes?
     counts_packets: bool,
-    /// When an operator has filled all buckets of meters with its rates, nanoseconds; 0 where nobody
-    /// has.
+    /// When an operator has filled all buckets of meters with its rates, nanoseconds; 0 where
+    /// nobody has.
     pub reset_ns: u64,
     /// What it has counted.
     pub counts: Arc<Counts>,

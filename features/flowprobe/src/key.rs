@@ -132,8 +132,8 @@ pub(crate) fn key(packet: &Packet, place: Place, secret: &Secret) -> FlowKey {
     {
         return key;
     }
-    // Taken apart, so that the key above stays in registers: one that is stored, and loaded again as
-    // vectors at once, waits until it has arrived.
+    // Taken apart, so that the key above stays in registers: one that is stored, and loaded again
+    // as vectors at once, waits until it has arrived.
     let FlowKey { words: [a, b, c, d, e], packets, octets, frame_octets, tcp_flags, class } =
         headers::key(bytes, on_wire, &place, secret);
     FlowKey { words: [a, b, c, d, e], packets, octets, frame_octets, tcp_flags, class }

@@ -132,8 +132,8 @@ impl Meters {
     }
 }
 
-/// Make some elements zero. Whole pages go back to the system, and are zeros when they are committed
-/// again.
+/// Make some elements zero. Whole pages go back to the system, and are zeros when they are
+/// committed again.
 fn clear<const W: usize>(array: &Reserved<[AtomicU64; W]>, elements: Range<usize>) {
     let per_page = HUGE_PAGE_BYTES / size_of::<[AtomicU64; W]>();
     if elements.start.is_multiple_of(per_page) && elements.len().is_multiple_of(per_page) {
