@@ -16,7 +16,7 @@ use crate::session::Flags;
 use crate::softwires::{SOFTWIRE, b4_of, is_softwire};
 use crate::tables::{Blocks, FIRST_PORT, PORTS, Rules};
 
-/// Ports that are tried in one look-up. It divides [`PORTS`].
+/// Ports that are tried in one look-up.
 pub(crate) const PORTS_PER_LOOK_UP: u32 = 64;
 /// Ports that are tried before that: where half of an address's are free, one of them nearly always
 /// is.
@@ -27,14 +27,14 @@ const ADDRESSES_SEARCHED: usize = 4;
 /// Destinations of which it is remembered that no port is free.
 pub(crate) const EXHAUSTED_MAX: usize = 256;
 
-const _: () = assert!(PORTS.is_multiple_of(PORTS_PER_LOOK_UP));
-
 /// What no port is left for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exhausted {
     remote: End,
     protocol: u8,
     tables: (u32, u32),
+    /// The only address that a paired subscriber may have; 0 of others.
+    paired: u32,
     /// Second until which it is believed.
     until_s: u32,
 }
@@ -94,7 +94,8 @@ impl Owner {
     fn exhausted_place(what: &Exhausted) -> usize {
         let word = u64::from(what.remote.address) << 24
             ^ u64::from(what.remote.port) << 8
-            ^ u64::from(what.protocol);
+            ^ u64::from(what.protocol)
+            ^ u64::from(what.paired).rotate_left(20);
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % EXHAUSTED_MAX
     }
 
@@ -182,20 +183,25 @@ impl Owner {
         let start = (((self.random() >> 32) * u64::from(range.count)) >> 32) as u32;
         let end =
             |at: u32| End { address, port: range.first + ((start + at) % range.count) as u16 };
-        self.first_free::<PORTS_AT_FIRST>(wanted, end).or_else(|| {
-            let mut firsts = (0..tries.min(range.count)).step_by(PORTS_PER_LOOK_UP as usize);
+        // No port is tried twice: a block may have fewer than one look-up tries.
+        let tries = tries.min(range.count);
+        self.first_free::<PORTS_AT_FIRST>(wanted, tries, end).or_else(|| {
+            let mut firsts = (PORTS_AT_FIRST as u32..tries).step_by(PORTS_PER_LOOK_UP as usize);
             firsts.find_map(|first| {
-                self.first_free::<{ PORTS_PER_LOOK_UP as usize }>(wanted, |at| end(first + at))
+                let end = |at| end(first + at);
+                self.first_free::<{ PORTS_PER_LOOK_UP as usize }>(wanted, tries - first, end)
             })
         })
     }
 
-    /// The port of the first of `N` ends that is free, by one look-up.
+    /// The port of the first of `N` ends that is free, but of `tries` at most, by one look-up.
     fn first_free<const N: usize>(
         &mut self,
         wanted: &Wanted<'_>,
+        tries: u32,
         end: impl Fn(u32) -> End,
     ) -> Option<u16> {
+        let count = N.min(tries as usize);
         let end = |at: usize| end(at as u32);
         let keys: [Key; N] = std::array::from_fn(|at| {
             let End { address, port } = end(at);
@@ -206,8 +212,8 @@ impl Owner {
             (Some(bindings), true) => bindings.read.table.clone(),
             _ => self.writer.table(),
         };
-        table.lookup_slice(Variant::best(), &keys, &mut found);
-        let free = (0..N).find(|at| self.is_free(wanted, end(*at), found[*at]));
+        table.lookup_slice(Variant::best(), &keys[..count], &mut found[..count]);
+        let free = (0..count).find(|at| self.is_free(wanted, end(*at), found[*at]));
         free.map(|at| end(at).port)
     }
 
@@ -294,6 +300,10 @@ impl Owner {
     fn end_of_pool(&mut self, wanted: &Wanted<'_>) -> Result<End, Refused> {
         let Wanted { rules, flow, remote, table, now_s } = *wanted;
         let is_independent = self.is_independent(rules);
+        let mut paired = None;
+        if rules.provider.is_paired {
+            paired = self.addresses(wanted).0.next();
+        }
         let what = Exhausted {
             remote: match is_independent {
                 true => End::default(),
@@ -302,9 +312,10 @@ impl Owner {
             },
             protocol: flow.protocol.0,
             tables: (flow.table, table),
+            paired: paired.unwrap_or(0),
             until_s: 0,
         };
-        if !rules.provider.is_paired && self.is_exhausted(what, now_s) {
+        if self.is_exhausted(what, now_s) {
             return Err(Refused::Answered(Nat44Drop::OutOfPorts));
         }
         let (mut addresses, count) = self.addresses(wanted);
@@ -327,9 +338,7 @@ impl Owner {
                 return Ok(End { address, port });
             }
         }
-        if !rules.provider.is_paired {
-            self.note_exhausted(what, now_s);
-        }
+        self.note_exhausted(what, now_s);
         Err(self.no_port(wanted))
     }
 
