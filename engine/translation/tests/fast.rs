@@ -269,3 +269,31 @@ fn both_zeros_of_a_checksum_are_kept_apart() {
         }
     }
 }
+
+/// The same with other ports: the sum changes by a port, which is also what makes the checksum 0.
+#[test]
+fn both_zeros_of_a_checksum_are_kept_apart_with_other_ports() {
+    for (protocol, at) in [(UDP, 6), (TCP, 16)] {
+        for checksum in [1u16, 0x7fff, 0xfffe, 0xffff] {
+            let after = checksum.wrapping_add(1);
+            for port in [0, 1, checksum - 1, checksum, after, !checksum, 0xffff] {
+                let mut upper = vec![0; 20];
+                upper[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+                let upper = (protocol, upper);
+                let ports = Ports { source: port, destination: 0 };
+                let six = Ends6 { source: 0, destination: 0, ports };
+                let bytes = packet4(&upper, [0, 0], 9, 0);
+                let fast = became(&bytes, |packet| fast_to_ends6(packet, &six, 1500));
+                let general = became(&bytes, |packet| general_to_ends6(packet, &six, 1500));
+                assert!(fast.0);
+                assert_eq!(fast, general, "to IPv6: {protocol} {checksum:x} {port:x}");
+                let four = Ends4 { source: 0, destination: 0, ports };
+                let bytes = packet6(&upper, [0, 0], 9, 0);
+                let fast = became(&bytes, |packet| fast_to_ends4(packet, &four));
+                let general = became(&bytes, |packet| general_to_ends4(packet, &four));
+                assert!(fast.0);
+                assert_eq!(fast, general, "to IPv4: {protocol} {checksum:x} {port:x}");
+            }
+        }
+    }
+}

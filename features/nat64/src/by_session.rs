@@ -1,6 +1,6 @@
-//! A packet becomes what its session says, and the session what the packet says of it. TCP and UDP
-//! with nothing unusual take a fast path; all else goes the general one, which makes the same of
-//! what both take.
+//! Translation of a packet by its session, which the packet refreshes. TCP and UDP without options,
+//! extension headers and TCP state changes take the fast path; all other packets take the general
+//! path. Both make the same of a packet that the fast path takes.
 
 use quiver_core::Packet;
 use quiver_translation::rewrite::{clamp_mss, tcp_flags};

@@ -42,7 +42,7 @@ struct In2Out {
 }
 
 impl In2Out {
-    /// What the fast path does not take, with or without a session.
+    /// Resolve a packet that the fast path does not take, with or without a session.
     #[inline(never)]
     fn resolve_generally(
         &self,

@@ -58,7 +58,7 @@ impl Out2In {
         Some((session, rules.prefix(session.inside().prefix)?))
     }
 
-    /// What the fast path does not take, with or without a session.
+    /// Resolve a packet that the fast path does not take, with or without a session.
     #[inline(never)]
     fn resolve_generally(
         &self,
