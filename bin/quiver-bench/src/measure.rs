@@ -98,7 +98,7 @@ pub fn first_packets(path: &Path, form: Form) -> Result<Option<FirstPackets>> {
     });
     let mut passes: Vec<u64> = passes.collect();
     passes.sort_unstable();
-    let clocks = router.told().total;
+    let clocks = router.measured().total;
     router.check(path)?;
     Ok(Some(FirstPackets { sessions: vectors * FRAME_PACKETS_MAX, clocks, passes }))
 }
@@ -216,11 +216,11 @@ impl Router {
     fn round(&mut self) -> Round {
         self.engine.clear_runtime();
         self.pass(VECTORS);
-        self.told()
+        self.measured()
     }
 
     /// What nodes took for each packet since their clocks were cleared.
-    fn told(&self) -> Round {
+    fn measured(&self) -> Round {
         let ids: Vec<NodeId> = self.engine.all_nodes().map(|(id, _)| id).collect();
         let worker = WorkerId(0);
         let input = self.engine.node_id(INPUT).unwrap_or(NodeId(0));

@@ -152,8 +152,9 @@ impl<A: Classified> Classifier<A> {
             Classes::of(numbered.collect(), words)
         };
         let (source, destination) = (side(|rule| rule.source), side(|rule| rule.destination));
-        let candidates = source.bits.most_in_common(&destination.bits);
-        if candidates > bitmaps::CANDIDATES_MAX {
+        let limit = bitmaps::CANDIDATES_MAX;
+        let candidates = source.bits.most_in_common(&destination.bits, limit);
+        if candidates > limit {
             return Ok(None);
         }
         let (matching, resident) = matching(&source, &destination)?;

@@ -72,8 +72,9 @@ impl ClassBits {
         self.lines.chunks(self.lines_of_set).map(members).max().unwrap_or(0)
     }
 
-    /// Members that a set of these and one of `others` have in common at most.
-    pub fn most_in_common(&self, others: &ClassBits) -> usize {
+    /// Members that a set of these and one of `others` have in common at most. The search ends when
+    /// there are more than `limit`.
+    pub fn most_in_common(&self, others: &ClassBits, limit: usize) -> usize {
         let sized = |bits: &ClassBits| -> Vec<(usize, usize)> {
             let sets = bits.lines.chunks(bits.lines_of_set).enumerate();
             let mut sized: Vec<_> = sets.map(|(at, set)| (members(set), at)).collect();
@@ -81,7 +82,10 @@ impl ClassBits {
             sized
         };
         let (ours, theirs, mut most) = (sized(self), sized(others), 0);
-        for (_, one) in ours.iter().take_while(|(size, _)| *size > 0) {
+        for (size, one) in &ours {
+            if *size <= most || most > limit {
+                break;
+            }
             for (size, other) in &theirs {
                 if *size <= most {
                     break;

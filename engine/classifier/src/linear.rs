@@ -7,7 +7,9 @@ use quiver_core::cpu::{Body, Variant};
 use quiver_tables::prefix::Prefix;
 
 use crate::entries::Upper;
-use crate::sets::{BATCH, Marks, Needs};
+#[cfg(target_arch = "x86_64")]
+use crate::sets::BATCH;
+use crate::sets::{Marks, Needs};
 use crate::{Classified, Key, NONE, Rule};
 
 /// Rules that are compared at once.

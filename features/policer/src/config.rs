@@ -188,12 +188,16 @@ pub(crate) fn delete(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
     })
 }
 
+/// Nanoseconds from which on a reset counts, behind its command: workers that meter by the policer
+/// as it was until then leave lines that are younger than the command.
+const RESET_NS: u64 = 1_000_000;
+
 /// Fill the buckets of a policer, and those of all subscribers that it meters.
 pub(crate) fn reset(engine: &mut Engine, name: &str) -> Result<(), Refusal> {
     engine.with(|engine, config: &mut Config| {
         let now_ns = engine.now_ns();
         if let Some(known) = config.policers.get_mut(name) {
-            known.reset_ns = now_ns;
+            known.reset_ns = now_ns + RESET_NS;
         }
         config.publish(config.known(name)?, now_ns);
         Ok(())

@@ -118,17 +118,23 @@ impl Meters {
     /// Have the memory of lines, so that no worker waits for it. It costs the time of clearing as
     /// much.
     pub fn commit(&self, subscribers: Range<usize>) {
-        let per_page = PAGE_BYTES / size_of::<[AtomicU64; WORDS]>();
-        let first = subscribers.start / per_page * per_page;
-        for line in (first..subscribers.end).step_by(per_page) {
-            self.lines.get(line)[UNMETERED].fetch_add(0, Ordering::Relaxed);
-        }
+        commit(&self.lines, subscribers.clone());
+        commit(&self.exceeding, subscribers);
     }
 
     /// Make lines that no worker has any more as if nobody had ever had them.
     pub fn clear(&self, subscribers: Range<usize>) {
         clear(&self.lines, subscribers.clone());
         clear(&self.exceeding, subscribers);
+    }
+}
+
+/// Write to each page of some elements, without a change: workers may have them meanwhile.
+fn commit<const W: usize>(array: &Reserved<[AtomicU64; W]>, elements: Range<usize>) {
+    let per_page = PAGE_BYTES / size_of::<[AtomicU64; W]>();
+    let first = elements.start / per_page * per_page;
+    for element in (first..elements.end).step_by(per_page) {
+        array.get(element)[W - 1].fetch_add(0, Ordering::Relaxed);
     }
 }
 
