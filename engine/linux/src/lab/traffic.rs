@@ -11,9 +11,8 @@ const ECHO_REQUESTS: usize = 20;
 /// one took. With `-w` it goes on to send until that many have come, so the first ones have to be
 /// there.
 pub fn ping(from: &Namespace, address: &str, bytes: usize) {
-    let text = from.run(&format!(
-        "ping -i 0.02 -c {ECHO_REQUESTS} -w 60 -M do -s {bytes} {address}"
-    ));
+    let text =
+        from.run(&format!("ping -i 0.02 -c {ECHO_REQUESTS} -w 60 -M do -s {bytes} {address}"));
     let answered = |number: usize| text.contains(&format!(" icmp_seq={number} "));
     assert!((1..=ECHO_REQUESTS).all(answered), "{text}");
 }
