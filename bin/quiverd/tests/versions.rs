@@ -247,16 +247,16 @@ fn without_a_confirmation_the_router_returns_by_itself() {
     };
     assert!(apply(&first, "").contains("version 2 is applied"));
     // The session that says it ends at once.
-    assert!(apply(&second, "confirm 1s").contains("version 3 is applied"));
+    assert!(apply(&second, "confirm 5s").contains("version 3 is applied"));
     assert!(router.says("show running-config").contains("instance 1"));
     let began = Instant::now();
     while router.says("show running-config").contains("instance 1") {
-        assert!(began.elapsed() < Duration::from_secs(20), "{}", router.says("show configuration"));
+        assert!(began.elapsed() < Duration::from_secs(90), "{}", router.says("show configuration"));
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(router.says("show running-config").contains("instance 0"));
     while !router.says("show configuration").contains("what runs is that version") {
-        assert!(began.elapsed() < Duration::from_secs(20), "{}", router.says("show configuration"));
+        assert!(began.elapsed() < Duration::from_secs(90), "{}", router.says("show configuration"));
     }
     router.end();
 }

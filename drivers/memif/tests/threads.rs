@@ -15,7 +15,7 @@ use quiver_core::{Context, Engine, Frame, InterfaceId, NodeSpec, WorkerId};
 use quiver_memif::{MemifConfig, MemifError, Role};
 use router::{frame, socket};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Sink;
 

@@ -190,7 +190,7 @@ fn a_client_that_leaves_cancels_its_ping() {
     drop(stream);
     let start = Instant::now();
     while router.jobs_dropped.load(Ordering::SeqCst) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(5), "the job goes on for nobody");
+        assert!(start.elapsed() < Duration::from_secs(60), "the job goes on for nobody");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -306,7 +306,7 @@ fn input_is_dealt_with_in_time_that_grows_with_its_length() {
 fn until_said(router: &Running, line: &[u8], answer: &str) {
     let start = Instant::now();
     while !router.say(line).starts_with(answer) {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never answers {answer}");
+        assert!(start.elapsed() < Duration::from_secs(120), "it never answers {answer}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
