@@ -300,10 +300,9 @@ impl Owner {
     fn end_of_pool(&mut self, wanted: &Wanted<'_>) -> Result<End, Refused> {
         let Wanted { rules, flow, remote, table, now_s } = *wanted;
         let is_independent = self.is_independent(rules);
-        let mut paired = None;
-        if rules.provider.is_paired {
-            paired = self.addresses(wanted).0.next();
-        }
+        // Ahead for paired subscribers only: what is known to be exhausted spares others the pool.
+        let of_paired = rules.provider.is_paired.then(|| self.addresses(wanted));
+        let paired = of_paired.as_ref().and_then(|(addresses, _)| addresses.clone().next());
         let what = Exhausted {
             remote: match is_independent {
                 true => End::default(),
@@ -318,7 +317,7 @@ impl Owner {
         if self.is_exhausted(what, now_s) {
             return Err(Refused::Answered(Nat44Drop::OutOfPorts));
         }
-        let (mut addresses, count) = self.addresses(wanted);
+        let (mut addresses, count) = of_paired.unwrap_or_else(|| self.addresses(wanted));
         if !wanted.has_ports() {
             let ends = addresses.by_ref().take(count).map(|address| End { address, port: 0 });
             let mut ends = ends;
