@@ -167,7 +167,7 @@ impl Ports {
             let port =
                 |at: u32| (FIRST_PORT + parity + 2 * ((start + at) % PORTS_OF_PARITY)) as u16;
             let free = first_free::<PORTS_AT_FIRST>(bindings, key, port).or_else(|| {
-                let mut firsts = (0..tries).step_by(PORTS_PER_LOOK_UP as usize);
+                let mut firsts = (PORTS_AT_FIRST as u32..tries).step_by(PORTS_PER_LOOK_UP as usize);
                 firsts.find_map(|first| {
                     let port = |at| port(first + at);
                     first_free::<{ PORTS_PER_LOOK_UP as usize }>(bindings, key, port)
