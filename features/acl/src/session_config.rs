@@ -2,12 +2,13 @@
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits, Seed};
 
 use crate::config::Lists;
 use crate::placing::Wants;
 use crate::session::{Session, Writer};
-use crate::slow_path::{OWNER, SLOW_PATH, SlowPath};
+use crate::slow_path::{SLOW_PATH, SlowPath};
 
 /// Sessions that the table may be sized for; address space is reserved for so many.
 pub(crate) const SESSIONS_MAX: usize = 1 << 24;

@@ -8,11 +8,11 @@ use quiver_classifier::{Key, NONE, field};
 use quiver_core::graph::arc::{ArcId, DEVICE_INPUT, INTERFACE_OUTPUT};
 use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::memory::packet::handover::Handover;
-use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6, noted};
 use quiver_forwarding::nodes;
-use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
+use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
 use quiver_tables::sessions::SessionError;
 
 use crate::filter::{AclDrop, Place, reason};
@@ -23,8 +23,6 @@ use crate::tables::{Attached, DENY, PASS, Part};
 
 /// The name of the node.
 pub(crate) const SLOW_PATH: &str = "acl-plugin-slowpath";
-/// The worker that makes sessions.
-pub(crate) const OWNER: WorkerId = WorkerId(0);
 
 /// Request to the slow path: where the packet has met the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,21 +66,12 @@ pub(crate) struct SlowPath {
     routed: [(ArcId, NodeId); 2],
     /// By place and family: the feature that packets come from.
     features: [[NodeId; 2]; 3],
-    queue: OwnerQueue,
+    queue: SlowQueue,
     /// The owner's, while the table is open.
     pub writer: Option<Box<Writer>>,
 }
 
 impl SlowPath {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, AclDrop> {
-        let request: SlowRequest = packet.handed_over();
-        match request.family {
-            Family::Ip4 => self.make::<Ip4>(cx, request.place, packet)?,
-            Family::Ip6 => self.make::<Ip6>(cx, request.place, packet)?,
-        }
-        self.next(cx, request, packet)
-    }
-
     /// Ask the lists again, as they may be others by now, and make the session.
     fn make<F: Part>(
         &mut self,
@@ -146,8 +135,7 @@ impl SlowPath {
         })?;
         cx.count(AclDrop::Made, 1);
         self.attached.sessions.made.fetch_add(1, Ordering::Relaxed);
-        let due_ns = cx.now_ns + TURN_NS;
-        cx.tick_at(due_ns);
+        self.queue.wind(cx);
         Ok(())
     }
 
@@ -190,37 +178,39 @@ impl SlowPath {
     }
 }
 
-impl Node for SlowPath {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        if cx.worker == OWNER {
-            frame.route(|packet| self.decide(cx, packet));
-            return;
-        }
-        for packet in frame.drain() {
-            if let Err(packet) = self.queue.put(cx, packet) {
-                cx.kill(packet, AclDrop::Congestion);
-            }
-        }
-        if self.queue.hold(cx) {
-            cx.count(AclDrop::BackPressure, 1);
-        }
+impl SessionMaker for SlowPath {
+    type Reason = AclDrop;
+    const CONGESTION: AclDrop = AclDrop::Congestion;
+    const BACK_PRESSURE: AclDrop = AclDrop::BackPressure;
+
+    fn made(&self) -> u64 {
+        self.attached.sessions.made.load(Ordering::Relaxed)
     }
 
-    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
-        Some(self)
+    fn queue(&mut self) -> &mut SlowQueue {
+        &mut self.queue
     }
 
-    /// Turn the clock hand, or pass on what waits for the owner.
-    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        if cx.worker != OWNER {
-            self.queue.retry(cx);
-            let holds = self.queue.hold(cx);
-            if holds {
-                cx.count(AclDrop::BackPressure, 1);
-            }
-            return holds.then_some(cx.now_ns);
+    fn ip<'p>(&self, packet: &'p Packet) -> &'p [u8] {
+        let SlowRequest { place, family } = packet.handed_over();
+        let bytes = match family {
+            Family::Ip4 => place.bytes::<Ip4>(&self.attached, packet),
+            Family::Ip6 => place.bytes::<Ip6>(&self.attached, packet),
+        };
+        bytes.unwrap_or_default()
+    }
+
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, AclDrop> {
+        let request: SlowRequest = packet.handed_over();
+        match request.family {
+            Family::Ip4 => self.make::<Ip4>(cx, request.place, packet)?,
+            Family::Ip6 => self.make::<Ip6>(cx, request.place, packet)?,
         }
-        let writer = self.writer.as_mut()?;
+        self.next(cx, request, packet)
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(writer) = &mut self.writer else { return false };
         let sessions = &self.attached.sessions;
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
         let places = places_of_turn(writer.places());
@@ -230,7 +220,21 @@ impl Node for SlowPath {
             sessions.note(writer);
         }
         writer.collect();
-        (!writer.is_empty()).then_some(cx.now_ns + TURN_NS)
+        !writer.is_empty()
+    }
+}
+
+impl Node for SlowPath {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        run_slow_path(self, cx, frame);
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        tick_slow_path(self, cx)
     }
 }
 
@@ -247,7 +251,7 @@ pub(crate) fn spec(arcs: [ArcId; 2], attached: &Arc<Attached>) -> NodeSpec {
                 (arcs[1], wiring.node(nodes::ip6::LOOKUP)),
             ],
             features: Place::ALL.map(|place| families.map(|family| feature(place, family))),
-            queue: OwnerQueue::new(OWNER, wiring.id),
+            queue: SlowQueue::default(),
             writer: None,
         })
     })

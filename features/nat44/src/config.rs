@@ -19,6 +19,7 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::ip::InterfaceAddresses;
+use quiver_sessions::OWNER;
 
 pub(crate) use self::enabling::{disable, enable};
 pub(crate) use self::pool::{
@@ -28,7 +29,7 @@ pub(crate) use self::pool::{
 pub(crate) use self::publishing::{look, publish};
 use crate::mappings::{Balanced, External, Identity, Local, MappingName, MappingOptions};
 use crate::node::SLOW_PATH;
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 use crate::provider::Settings;
 use crate::session::{Session, Writer};
 use crate::sides;

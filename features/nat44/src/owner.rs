@@ -1,16 +1,16 @@
 //! `nat44-ed-slowpath`: the worker that owns the sessions makes them, and ends those whose time is
 //! over. Others hand packets that need a session over to it.
 
-use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::Event;
+use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
 use quiver_translation::flow::{Flow, Kind, classify_with};
 use quiver_wire::IpProtocol;
 
@@ -28,18 +28,8 @@ use crate::softwires::encapsulate::ToB4s;
 use crate::softwires::fragments::Fragments;
 use crate::tables::{Rules, Shared};
 
-/// The worker that makes sessions.
-pub(crate) const OWNER: WorkerId = WorkerId(0);
 /// RFC 6888 REQ-11.
 const HOST_UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest { kind: 3, code: 1, detail: 0 };
-/// Nanoseconds between two turns of the clock hand, and the turns of a whole round.
-pub(crate) const TURN_NS: u64 = 10_000_000;
-const TURNS_OF_ROUND: usize = 1_000;
-/// Sessions that a turn looks at, at least.
-const TURN_PLACES_MIN: usize = 64;
-/// Packets that a worker keeps for the owner while the ring to it is full. A worker reads no
-/// receive queue meanwhile, so that they are those of one pass.
-const WAITING_MAX: usize = 8_192;
 
 /// Where a packet came from.
 #[derive(Clone, Copy)]
@@ -60,8 +50,7 @@ pub(crate) struct SlowPath {
     pub fragments: Fragments,
     /// The owner's, while NAT44 is enabled.
     pub owner: Option<Box<Owner>>,
-    /// Packets that found the ring to the owner full, on other workers.
-    waiting: VecDeque<Packet>,
+    queue: SlowQueue,
 }
 
 /// Seconds of the router's clock, as sessions have them.
@@ -123,26 +112,6 @@ impl SlowPath {
     /// What is configured now.
     pub fn rules<'p>(&self, cx: &Context<'p>) -> &'p Rules {
         self.translator.shared.rules(cx.pass)
-    }
-
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat44Drop> {
-        let (side, feature) = match packet.handed_over() {
-            SlowRequest::Inside => (Side::Inside, self.features[0]),
-            SlowRequest::Outside => (Side::Outside, self.features[1]),
-            SlowRequest::Softwire => return self.receive_from_b4(cx, packet),
-        };
-        let state = self.translator.interface_state(cx, packet.rx, feature);
-        let shared = self.translator.shared.clone();
-        let rules = shared.rules(cx.pass);
-        let (kind, flow) = classify_with(packet, state.table, state.has_calls);
-        match kind {
-            Kind::IcmpError => return self.icmp_error(cx, state, packet, rules),
-            Kind::OtherIcmp => return Err(Nat44Drop::BadIcmpType),
-            Kind::LostFragment => return Err(Nat44Drop::FragmentWithoutFirst),
-            Kind::Truncated => return Err(Nat44Drop::Truncated),
-            Kind::Data { .. } | Kind::Query { .. } => {}
-        }
-        self.through_session(cx, packet, (rules, state), (kind, flow), side)
     }
 
     /// Translate a packet by its session, made where there is none.
@@ -286,81 +255,56 @@ impl SlowPath {
         }
         self.translator.shared.made.fetch_add(1, Ordering::Relaxed);
         self.note_tables();
-        let due_ns = cx.now_ns + TURN_NS;
-        cx.tick_at(due_ns);
+        self.queue.wind(cx);
         Ok(2 * session + direction as u32)
     }
 }
 
-impl SlowPath {
-    /// Hand a packet to the owner, behind those that wait.
-    fn pass_to_owner(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
-        if self.waiting.is_empty() {
-            cx.trace(&packet, self.own);
-            match cx.hand_off(packet, OWNER, self.own) {
-                Ok(()) => return,
-                Err(back) => packet = back,
-            }
-        }
-        if self.waiting.len() < WAITING_MAX {
-            cx.keep_age(&mut packet);
-            self.waiting.push_back(packet);
-        } else {
-            cx.kill(packet, Nat44Drop::Congestion);
-        }
+impl SessionMaker for SlowPath {
+    type Reason = Nat44Drop;
+    const CONGESTION: Nat44Drop = Nat44Drop::Congestion;
+    const BACK_PRESSURE: Nat44Drop = Nat44Drop::BackPressure;
+
+    fn made(&self) -> u64 {
+        self.translator.shared.made.load(Ordering::Relaxed)
     }
 
-    /// While packets wait, the worker reads no receive queue.
-    fn wait_for_owner(&mut self, cx: &mut Context<'_>) {
-        if !self.waiting.is_empty() {
-            cx.count(Nat44Drop::BackPressure, 1);
-            cx.hold_receive();
-            cx.tick_at(cx.now_ns);
-        }
-    }
-}
-
-impl Node for SlowPath {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        if cx.worker == OWNER {
-            frame.route(|packet| self.decide(cx, packet));
-            return;
-        }
-        for packet in frame.drain() {
-            self.pass_to_owner(cx, packet);
-        }
-        self.wait_for_owner(cx);
+    fn queue(&mut self) -> &mut SlowQueue {
+        &mut self.queue
     }
 
-    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
-        Some(self)
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat44Drop> {
+        let (side, feature) = match packet.handed_over() {
+            SlowRequest::Inside => (Side::Inside, self.features[0]),
+            SlowRequest::Outside => (Side::Outside, self.features[1]),
+            SlowRequest::Softwire => return self.receive_from_b4(cx, packet),
+        };
+        let state = self.translator.interface_state(cx, packet.rx, feature);
+        let shared = self.translator.shared.clone();
+        let rules = shared.rules(cx.pass);
+        let (kind, flow) = classify_with(packet, state.table, state.has_calls);
+        match kind {
+            Kind::IcmpError => return self.icmp_error(cx, state, packet, rules),
+            Kind::OtherIcmp => return Err(Nat44Drop::BadIcmpType),
+            Kind::LostFragment => return Err(Nat44Drop::FragmentWithoutFirst),
+            Kind::Truncated => return Err(Nat44Drop::Truncated),
+            Kind::Data { .. } | Kind::Query { .. } => {}
+        }
+        self.through_session(cx, packet, (rules, state), (kind, flow), side)
     }
 
-    /// Turn the clock hand, or pass on what waits for the owner.
-    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        if cx.worker != OWNER {
-            for _ in 0..self.waiting.len() {
-                let Some(packet) = self.waiting.pop_front() else { break };
-                if let Err(packet) = cx.hand_off(packet, OWNER, self.own) {
-                    self.waiting.push_front(packet);
-                    break;
-                }
-            }
-            self.wait_for_owner(cx);
-            return (!self.waiting.is_empty()).then_some(cx.now_ns);
-        }
-        let owner = self.owner.as_mut()?;
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(owner) = &mut self.owner else { return false };
         let shared = &self.translator.shared;
         let provider = &shared.rules(cx.pass).provider;
         owner.writer.collect();
         let now_s = seconds(cx.now_ns);
-        let of_round = |places: usize| (places / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
         let grace_s = owner.log.grace_s();
         let is_over = |session: Session<'_>| {
             let grace_s = if session.mark() == 0 { 0 } else { grace_s };
             now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class()) + grace_s
         };
-        let places = of_round(owner.writer.places());
+        let places = places_of_turn(owner.writer.places());
         let ended = owner.end_where(shared.rules(cx.pass), cx.now_ns, places, &is_over);
         owner.turn_expected(shared.rules(cx.pass), now_s);
         let Owner { writer, bindings, softwires, algs, log, .. } = &mut **owner;
@@ -370,19 +314,33 @@ impl Node for SlowPath {
         }
         let mut is_empty = writer.is_empty() && algs.expected.writer.is_empty();
         if let Some(bindings) = bindings {
-            bindings.turn(of_round(bindings.writer.places()), now_s, provider, log);
+            bindings.turn(places_of_turn(bindings.writer.places()), now_s, provider, log);
             shared.note_bindings(bindings);
             is_empty &= bindings.writer.is_empty();
         }
         if let Some(softwires) = softwires {
-            let places = of_round(softwires.writer.places());
+            let places = places_of_turn(softwires.writer.places());
             softwires.turn(places, now_s, (bindings.as_deref(), provider));
             shared.note_softwires(softwires);
             is_empty &= softwires.writer.is_empty();
         }
         // An empty table is not turned again: the places of its last sessions are free from now.
         writer.collect();
-        (!is_empty).then_some(cx.now_ns + TURN_NS)
+        !is_empty
+    }
+}
+
+impl Node for SlowPath {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        run_slow_path(self, cx, frame);
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        tick_slow_path(self, cx)
     }
 }
 
@@ -398,7 +356,7 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
             answers: Answers::new(ToB4s::new(wiring)),
             fragments: Fragments::new(RandomState::new().hash_one(wiring.worker.index())),
             owner: None,
-            waiting: VecDeque::with_capacity(WAITING_MAX),
+            queue: SlowQueue::default(),
         })
     })
     .slow_path()

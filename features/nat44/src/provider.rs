@@ -6,13 +6,14 @@ use std::net::Ipv4Addr;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits as TableLimits, Seed};
 
 use crate::bindings::{Binding, Bindings, Kind};
 use crate::config::{
     Nat44, PLACES_PER_CALL, SESSIONS_MAX, hold, publish, slow_path, table_index, with_enabled,
 };
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 use crate::session::Writer;
 use crate::tables::{Blocks, Filtering, Limits, PORTS, Provider};
 

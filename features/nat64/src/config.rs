@@ -14,12 +14,13 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_translation::versions::address::Prefix;
 
 use crate::errors::PREFIX;
-use crate::owner::{OWNER, Owner, SlowPath};
+use crate::owner::{Owner, SlowPath};
 use crate::session::{Session, Writer};
 use crate::statics::StaticBinding;
 use crate::tables::{PrefixRule, Rules, Shared, Sides};

@@ -8,10 +8,10 @@ use quiver_bindings::{
     Bindings, External, Filtering, Flags, NoSession, Ports as ExternalPorts, Wanted, subscriber,
 };
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::{Event, Log};
-use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
+use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Flow;
 use quiver_translation::tcp::Direction;
@@ -28,8 +28,6 @@ use crate::standby::Journal;
 use crate::tables::{Rules, Shared};
 use crate::translator::{SLOW_PATH, SlowRequest, Translator, inside_of, outside_of};
 
-/// The worker that makes sessions.
-pub(crate) const OWNER: WorkerId = WorkerId(0);
 /// RFC 6146 §3.5.1.1: "Destination Unreachable […] Code 3 (Address Unreachable)".
 const ADDRESS_UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest { kind: 1, code: 3, detail: 0 };
 /// What the owner has.
@@ -163,34 +161,10 @@ pub(crate) struct SlowPath {
     pub translator: Translator,
     /// The owner's, while NAT64 is enabled.
     pub owner: Option<Box<Owner>>,
-    queue: OwnerQueue,
+    queue: SlowQueue,
 }
 
 impl SlowPath {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat64Drop> {
-        let SlowRequest { from_inside } = packet.handed_over();
-        let shared = self.translator.shared.clone();
-        let rules = shared.rules(cx.pass);
-        let now_s = (cx.now_ns / 1_000_000_000) as u32;
-        if from_inside {
-            match self.translator.read_inside(|reason| cx.count(reason, 1), packet)? {
-                Ok(read) if read.kind == Kind::Error => {
-                    errors::to_outside(&self.translator, cx, packet, rules)
-                }
-                Ok(read) => self.take_inside(cx, packet, &read, rules, now_s),
-                Err(next) => Ok(next),
-            }
-        } else {
-            match self.translator.read_outside(|reason| cx.count(reason, 1), packet)? {
-                Ok(read) if read.kind == Kind::Error => {
-                    errors::to_inside(&self.translator, cx, packet, rules)
-                }
-                Ok(read) => self.take_outside(cx, packet, &read, rules, now_s),
-                Err(next) => Ok(next),
-            }
-        }
-    }
-
     fn take_inside(
         &mut self,
         cx: &mut Context<'_>,
@@ -332,7 +306,7 @@ impl SlowPath {
     }
 
     fn note_made(
-        &self,
+        &mut self,
         cx: &mut Context<'_>,
         made: Result<u32, Nat64Drop>,
     ) -> Result<u32, Nat64Drop> {
@@ -343,7 +317,7 @@ impl SlowPath {
         if made.is_ok() {
             cx.count(Nat64Drop::Made, 1);
             shared.made.fetch_add(1, Ordering::Relaxed);
-            cx.tick_at(cx.now_ns + TURN_NS);
+            self.queue.wind(cx);
         }
         made
     }
@@ -371,42 +345,47 @@ impl SlowPath {
         self.translator.shared.note(&owner.writer, &owner.bindings);
         Some(result)
     }
-
-    /// While packets wait, the worker reads no receive queue. Does it hold?
-    fn hold(&self, cx: &mut Context<'_>) -> bool {
-        let holds = self.queue.hold(cx);
-        if holds {
-            cx.count(Nat64Drop::BackPressure, 1);
-        }
-        holds
-    }
 }
 
-impl Node for SlowPath {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        if cx.worker == OWNER {
-            frame.route(|packet| self.decide(cx, packet));
-            return;
-        }
-        for packet in frame.drain() {
-            if let Err(packet) = self.queue.put(cx, packet) {
-                cx.kill(packet, Nat64Drop::Congestion);
+impl SessionMaker for SlowPath {
+    type Reason = Nat64Drop;
+    const CONGESTION: Nat64Drop = Nat64Drop::Congestion;
+    const BACK_PRESSURE: Nat64Drop = Nat64Drop::BackPressure;
+
+    fn made(&self) -> u64 {
+        self.translator.shared.made.load(Ordering::Relaxed)
+    }
+
+    fn queue(&mut self) -> &mut SlowQueue {
+        &mut self.queue
+    }
+
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat64Drop> {
+        let SlowRequest { from_inside } = packet.handed_over();
+        let shared = self.translator.shared.clone();
+        let rules = shared.rules(cx.pass);
+        let now_s = (cx.now_ns / 1_000_000_000) as u32;
+        if from_inside {
+            match self.translator.read_inside(|reason| cx.count(reason, 1), packet)? {
+                Ok(read) if read.kind == Kind::Error => {
+                    errors::to_outside(&self.translator, cx, packet, rules)
+                }
+                Ok(read) => self.take_inside(cx, packet, &read, rules, now_s),
+                Err(next) => Ok(next),
+            }
+        } else {
+            match self.translator.read_outside(|reason| cx.count(reason, 1), packet)? {
+                Ok(read) if read.kind == Kind::Error => {
+                    errors::to_inside(&self.translator, cx, packet, rules)
+                }
+                Ok(read) => self.take_outside(cx, packet, &read, rules, now_s),
+                Err(next) => Ok(next),
             }
         }
-        self.hold(cx);
     }
 
-    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
-        Some(self)
-    }
-
-    /// Turn the clock hand, or pass on what waits for the owner.
-    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        if cx.worker != OWNER {
-            self.queue.retry(cx);
-            return self.hold(cx).then_some(cx.now_ns);
-        }
-        let owner = self.owner.as_mut()?;
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(owner) = &mut self.owner else { return false };
         let shared = &self.translator.shared;
         owner.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
@@ -424,7 +403,21 @@ impl Node for SlowPath {
         }
         // An empty table is not turned again: the places of its last sessions are free from now.
         owner.collect();
-        (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)
+        !owner.writer.is_empty()
+    }
+}
+
+impl Node for SlowPath {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        run_slow_path(self, cx, frame);
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        tick_slow_path(self, cx)
     }
 }
 
@@ -435,7 +428,7 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
         Box::new(SlowPath {
             translator: Translator::new(&shared, wiring),
             owner: None,
-            queue: OwnerQueue::new(OWNER, wiring.id),
+            queue: SlowQueue::default(),
         })
     })
     .slow_path()

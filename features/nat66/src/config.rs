@@ -10,10 +10,11 @@ use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
+use quiver_sessions::OWNER;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::is_link_local;
 
-use crate::owner::{OWNER, Owner};
+use crate::owner::Owner;
 use crate::session::{Session, Writer};
 use crate::slow_path::SlowPath;
 use crate::statics::{StaticMapping, WholeMapping};

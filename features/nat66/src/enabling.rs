@@ -6,12 +6,13 @@ use quiver_bindings::control::{refusal, wait_for_workers};
 use quiver_bindings::{Bindings, Filtering};
 use quiver_control::Refusal;
 use quiver_core::Engine;
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits, Seed};
 
 use crate::config::{
     Enabled, Nat66, STATIC_MAPPINGS_MAX, hold, publish, set_place, slow_path, table6, with_enabled,
 };
-use crate::owner::{OWNER, Owner};
+use crate::owner::Owner;
 use crate::session::Writer;
 use crate::slow_path::SlowPath;
 

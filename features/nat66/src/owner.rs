@@ -3,7 +3,6 @@
 use quiver_bindings::{
     Bindings, End, External, Filtering, Flags, NoSession, Ports, Wanted, inside_key, outside_key,
 };
-use quiver_core::WorkerId;
 use quiver_translation::ip6::flow::{Flow, Side, has_ports};
 use quiver_translation::tcp::Direction;
 use quiver_translation::versions::read::Kind;
@@ -12,9 +11,6 @@ use quiver_wire::IpProtocol;
 use crate::reasons::Nat66Drop;
 use crate::session::{NewSession, Session, Writer};
 use crate::tables::{Rules, WholeHost};
-
-/// The worker that makes sessions.
-pub(crate) const OWNER: WorkerId = WorkerId(0);
 
 /// What the owner has.
 pub(crate) struct Owner {

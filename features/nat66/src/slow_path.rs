@@ -9,12 +9,12 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_forwarding::ip::{Ip6, IpFamily};
-use quiver_sessions::{OwnerQueue, TURN_NS, places_of_turn};
+use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
 use quiver_translation::tcp::Direction;
 use quiver_translation::versions::read::{Kind, Read6};
 
 use crate::errors::{self, Sender, Translated};
-use crate::owner::{First, OWNER, Owner};
+use crate::owner::{First, Owner};
 use crate::reasons::Nat66Drop;
 use crate::session::Session;
 use crate::tables::{Rules, Shared};
@@ -33,29 +33,10 @@ pub(crate) struct SlowPath {
     out2in: NodeId,
     /// The owner's, while NAT66 is enabled.
     pub owner: Option<Box<Owner>>,
-    queue: OwnerQueue,
+    queue: SlowQueue,
 }
 
 impl SlowPath {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat66Drop> {
-        let SlowRequest { from_inside } = packet.handed_over();
-        let shared = self.translator.shared.clone();
-        let rules = shared.rules(cx.pass);
-        let own = if from_inside { self.in2out } else { self.out2in };
-        let state = self.translator.interface_state(cx, packet.rx, own);
-        let table = if from_inside { state.table } else { rules.outside_table };
-        let read = self.translator.read(|reason| cx.count(reason, 1), packet, table)?;
-        let (read, kind, flow) = match read {
-            Ok(read) => read,
-            Err(next) => return Ok(next),
-        };
-        if kind == Kind::Error {
-            return self.translate_error(cx, packet, rules, (state, from_inside));
-        }
-        let first = First { flow, kind, now_s: state.now_s };
-        self.pass_first(cx, packet, (&read, first), rules, (state, from_inside))
-    }
-
     fn translate_error(
         &self,
         cx: &Context<'_>,
@@ -119,7 +100,7 @@ impl SlowPath {
         if is_new {
             cx.count(Nat66Drop::Made, 1);
             shared.made.fetch_add(1, Ordering::Relaxed);
-            cx.tick_at(cx.now_ns + TURN_NS);
+            self.queue.wind(cx);
         }
         let (_, objects, _) = shared.table().ok_or(Nat66Drop::NotEnabled)?;
         let session = Session(objects.get(number));
@@ -144,42 +125,42 @@ impl SlowPath {
         self.translator.shared.note(&owner.writer, &owner.bindings);
         Some(result)
     }
-
-    /// While packets wait, the worker reads no receive queue. Does it hold?
-    fn hold(&self, cx: &mut Context<'_>) -> bool {
-        let holds = self.queue.hold(cx);
-        if holds {
-            cx.count(Nat66Drop::BackPressure, 1);
-        }
-        holds
-    }
 }
 
-impl Node for SlowPath {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        if cx.worker == OWNER {
-            frame.route(|packet| self.decide(cx, packet));
-            return;
-        }
-        for packet in frame.drain() {
-            if let Err(packet) = self.queue.put(cx, packet) {
-                cx.kill(packet, Nat66Drop::Congestion);
-            }
-        }
-        self.hold(cx);
+impl SessionMaker for SlowPath {
+    type Reason = Nat66Drop;
+    const CONGESTION: Nat66Drop = Nat66Drop::Congestion;
+    const BACK_PRESSURE: Nat66Drop = Nat66Drop::BackPressure;
+
+    fn made(&self) -> u64 {
+        self.translator.shared.made.load(Ordering::Relaxed)
     }
 
-    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
-        Some(self)
+    fn queue(&mut self) -> &mut SlowQueue {
+        &mut self.queue
     }
 
-    /// Turn the clock hand, or pass on what waits for the owner.
-    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        if cx.worker != OWNER {
-            self.queue.retry(cx);
-            return self.hold(cx).then_some(cx.now_ns);
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat66Drop> {
+        let SlowRequest { from_inside } = packet.handed_over();
+        let shared = self.translator.shared.clone();
+        let rules = shared.rules(cx.pass);
+        let own = if from_inside { self.in2out } else { self.out2in };
+        let state = self.translator.interface_state(cx, packet.rx, own);
+        let table = if from_inside { state.table } else { rules.outside_table };
+        let read = self.translator.read(|reason| cx.count(reason, 1), packet, table)?;
+        let (read, kind, flow) = match read {
+            Ok(read) => read,
+            Err(next) => return Ok(next),
+        };
+        if kind == Kind::Error {
+            return self.translate_error(cx, packet, rules, (state, from_inside));
         }
-        let owner = self.owner.as_mut()?;
+        let first = First { flow, kind, now_s: state.now_s };
+        self.pass_first(cx, packet, (&read, first), rules, (state, from_inside))
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(owner) = &mut self.owner else { return false };
         let shared = &self.translator.shared;
         owner.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
@@ -192,7 +173,21 @@ impl Node for SlowPath {
         }
         // An empty table is not turned again: the places of its last sessions are free from now.
         owner.collect();
-        (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)
+        !owner.writer.is_empty()
+    }
+}
+
+impl Node for SlowPath {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        run_slow_path(self, cx, frame);
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        Some(self)
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        tick_slow_path(self, cx)
     }
 }
 
@@ -208,7 +203,7 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
                 in2out: wiring.node(IN2OUT),
                 out2in: wiring.node(OUT2IN),
                 owner: None,
-                queue: OwnerQueue::new(OWNER, wiring.id),
+                queue: SlowQueue::default(),
             })
         },
     )

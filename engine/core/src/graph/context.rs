@@ -214,6 +214,13 @@ impl<'p> Context<'p> {
         self.handoff.hold_receive();
     }
 
+    /// Back-pressure on other workers: this one takes nothing that they hand over in its next pass
+    /// (from a tick: in this one). For a node that keeps packets and ends that by itself: two
+    /// workers that wait for each other so would wait for ever.
+    pub fn hold_handed_over(&mut self) {
+        self.handoff.hold_handed_over();
+    }
+
     /// Have the running node's [`tick`](crate::graph::node::Node::tick) called at `due_ns`, unless
     /// it is called earlier anyway.
     #[inline]

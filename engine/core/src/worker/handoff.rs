@@ -26,6 +26,8 @@ pub(crate) struct Handoff {
     unseen: bool,
     /// The next pass reads no receive queue.
     holds_receive: bool,
+    /// The next pass takes nothing that other workers hand over.
+    holds_handed_over: bool,
 }
 
 /// The way to one other worker.
@@ -101,6 +103,17 @@ impl Handoff {
     #[inline]
     pub(crate) fn take_hold(&mut self) -> bool {
         std::mem::take(&mut self.holds_receive)
+    }
+
+    /// Let the next pass take nothing that other workers hand over.
+    pub(crate) fn hold_handed_over(&mut self) {
+        self.holds_handed_over = true;
+    }
+
+    /// Does this pass take nothing of other workers? Holds for one pass.
+    #[inline]
+    pub(crate) fn take_hold_handed_over(&mut self) -> bool {
+        std::mem::take(&mut self.holds_handed_over)
     }
 
     /// Let the other workers see what was put, and wake those that sleep. Once for all that a

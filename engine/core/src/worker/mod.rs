@@ -194,7 +194,9 @@ impl Worker {
                 self.run_graph(now_ns);
             }
         }
-        packets += self.receive_handoff(now_ns);
+        if !self.handoff.take_hold_handed_over() {
+            packets += self.receive_handoff(now_ns);
+        }
         self.run_graph(now_ns); // also what worker calls have put in
         self.shared.counters.passes.add(1);
         self.shared.counters.last_pass_packets.set(packets as u64);

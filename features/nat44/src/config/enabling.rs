@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits, Seed};
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
 use crate::alg::Algs;
 use crate::alg::expected::{self, Expected};
 use crate::owned::Owner;
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 use crate::provider::{self, Settings};
 use crate::session::Writer;
 use crate::softwires;

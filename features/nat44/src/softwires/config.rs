@@ -7,6 +7,7 @@ use quiver_control::Refusal;
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Fib, Path, Source, Target};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_sessions::OWNER;
 use quiver_tables::exact::{Limits as TableLimits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
@@ -16,7 +17,7 @@ use crate::config::{
     self, Nat44, POOL_ADDRESSES_MAX, check_range, publish, slow_path, wait_for_workers,
     with_enabled,
 };
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 use crate::provider;
 use crate::session::{Direction, Session, Writer};
 use crate::softwires::input::INPUT;

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, NodeId, WorkerId};
+use quiver_sessions::OWNER;
 use quiver_standby::wire::{GREETING_BYTES, Greeting};
 use quiver_standby_sessions::bulk::{CHANGES_PER_CALL, CHANGES_PER_CALL_WITH_BINDINGS};
 use quiver_standby_sessions::translator::Translator;
@@ -24,7 +25,7 @@ use quiver_standby_sessions::{Texts, texts};
 
 use crate::commands::GROUP;
 use crate::config::{Nat44, disabled, slow_path};
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 
 pub(crate) use journal::Journal;
 

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use quiver_core::Context;
+use quiver_sessions::SessionMaker;
 use quiver_standby_sessions::bulk::{BulkCursor, PLACES_PER_CALL, Phase, RECORDS_PER_CALL};
 use quiver_standby_sessions::change::{Change, ChangeKind};
 use quiver_standby_sessions::feed::Feed;
@@ -12,7 +13,7 @@ use quiver_standby_sessions::translator::Keeper;
 
 use crate::bindings::Kind;
 use crate::owned::Owner;
-use crate::owner::{SlowPath, TURN_NS};
+use crate::owner::SlowPath;
 use crate::session::{Direction, Session};
 use crate::tables::Blocks;
 
@@ -72,7 +73,7 @@ impl Keeper for SlowPath {
 impl SlowPath {
     fn note(&mut self, cx: &mut Context<'_>) {
         self.note_tables();
-        cx.tick_at(cx.now_ns + TURN_NS);
+        self.queue().wind(cx);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use quiver_core::Context;
-use quiver_sessions::TURN_NS;
+use quiver_sessions::SessionMaker;
 use quiver_standby_sessions::bulk::{BulkCursor, PLACES_PER_CALL, Phase, RECORDS_PER_CALL};
 use quiver_standby_sessions::change::{Change, ChangeKind};
 use quiver_standby_sessions::feed::Feed;
@@ -73,7 +73,7 @@ impl SlowPath {
         if let Some(owner) = &self.owner {
             self.translator.shared.note(&owner.writer, &owner.bindings);
         }
-        cx.tick_at(cx.now_ns + TURN_NS);
+        self.queue().wind(cx);
     }
 }
 

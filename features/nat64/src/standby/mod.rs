@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, NodeId, WorkerId};
+use quiver_sessions::OWNER;
 use quiver_standby::wire::{GREETING_BYTES, Greeting};
 use quiver_standby_sessions::bulk::CHANGES_PER_CALL_WITH_BINDINGS;
 use quiver_standby_sessions::translator::Translator;
@@ -25,7 +26,7 @@ use quiver_standby_sessions::{Texts, texts};
 
 use crate::commands::GROUP;
 use crate::config::{Nat64, disabled, slow_path};
-use crate::owner::{OWNER, SlowPath};
+use crate::owner::SlowPath;
 
 pub(crate) use journal::Journal;
 

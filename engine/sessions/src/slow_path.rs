@@ -1,0 +1,285 @@
+//! The slow path of a feature with sessions: one worker, the owner, makes them, a few in each pass.
+//! What comes beyond that waits in its order, with the owner; other workers hand what needs a
+//! session over to it, and keep it while the ring is full.
+//!
+//! Packets that find their sessions take the feature's short path meanwhile. So that none of them
+//! overtakes an older one of its flow, those of the flow that wait follow as soon as its session is
+//! made.
+
+use std::collections::VecDeque;
+
+use quiver_core::graph::node::{DROP, Reason};
+use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
+
+use crate::TURN_NS;
+use crate::flow_tag::flow_tag;
+
+/// The worker that makes sessions.
+pub const OWNER: WorkerId = WorkerId(0);
+/// Packets for which the owner makes sessions in one pass, or finds that none may be made: 1,500 to
+/// 3,000 clocks each, so that a pass is longer by less than 20 us.
+const PACKETS_PER_PASS: usize = 12;
+/// While so many wait, the owner takes no packets of its receive queues, nor of other workers.
+const HELD_FROM: usize = 1_024;
+/// Packets that wait at most: what one pass of a worker that takes no more may have brought.
+const WAITING_MAX: usize = 8_192;
+/// Classes of tags: enough that one without a packet that waits is the rule.
+const CLASSES: usize = 16_384;
+/// Tags that are compared at once.
+const TAGS_AT_ONCE: usize = 16;
+
+/// A feature's slow path on one worker: what is special about it.
+pub trait SessionMaker {
+    /// The node's reasons.
+    type Reason: Reason;
+    /// No more packets can wait.
+    const CONGESTION: Self::Reason;
+    /// Counts passes in which a worker took no packets.
+    const BACK_PRESSURE: Self::Reason;
+
+    /// Sessions made since some moment before.
+    fn made(&self) -> u64;
+
+    /// Where its packets wait.
+    fn queue(&mut self) -> &mut SlowQueue;
+
+    /// The header of IP of a packet that comes here.
+    fn ip<'p>(&self, packet: &'p Packet) -> &'p [u8] {
+        packet.bytes()
+    }
+
+    /// On the owner: make a packet's session, and decide where it goes.
+    ///
+    /// # Errors
+    /// It dies for this reason.
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet)
+    -> Result<NodeId, Self::Reason>;
+
+    /// On the owner: turn the clock hand. Is there something left that ends by time?
+    fn turn(&mut self, cx: &mut Context<'_>) -> bool;
+}
+
+/// The packets of a slow path that wait on one worker, and when its clock hand turns.
+pub struct SlowQueue {
+    waiting: VecDeque<Packet>,
+    /// The tags of their flows, in the same order: looked through without the packets.
+    tags: VecDeque<u32>,
+    /// On the owner: how many wait of each class of tags.
+    of_class: Box<[u16]>,
+    /// The pass that `left` is for.
+    pass: u64,
+    /// How many packets are decided in this pass yet.
+    left: usize,
+    turn_ns: u64,
+}
+
+impl Default for SlowQueue {
+    fn default() -> SlowQueue {
+        SlowQueue {
+            waiting: VecDeque::with_capacity(WAITING_MAX),
+            tags: VecDeque::with_capacity(WAITING_MAX),
+            of_class: vec![0; CLASSES].into_boxed_slice(),
+            pass: u64::MAX,
+            left: 0,
+            turn_ns: u64::MAX,
+        }
+    }
+}
+
+impl SlowQueue {
+    /// The clock hand is to turn from now on, unless it does already.
+    pub fn wind(&mut self, cx: &mut Context<'_>) {
+        self.turn_ns = self.turn_ns.min(cx.now_ns + TURN_NS);
+        cx.tick_at(self.turn_ns);
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Does none wait?
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn begin_pass(&mut self, cx: &Context<'_>) {
+        let pass = cx.counters.passes.get();
+        if self.pass != pass {
+            (self.pass, self.left) = (pass, PACKETS_PER_PASS);
+        }
+    }
+
+    fn put(&mut self, cx: &Context<'_>, mut packet: Packet, tag: u32) -> Result<(), Packet> {
+        if self.waiting.len() >= WAITING_MAX {
+            return Err(packet);
+        }
+        cx.keep_age(&mut packet);
+        self.of_class[class(tag)] += 1;
+        self.waiting.push_back(packet);
+        self.tags.push_back(tag);
+        Ok(())
+    }
+
+    /// The packet that has waited longest, and the tag of its flow.
+    fn take(&mut self) -> Option<(Packet, u32)> {
+        let first = self.waiting.pop_front().zip(self.tags.pop_front())?;
+        self.of_class[class(first.1)] -= 1;
+        Some(first)
+    }
+
+    /// The first one that waits of a flow.
+    fn take_of(&mut self, tag: u32) -> Option<Packet> {
+        if self.of_class[class(tag)] == 0 {
+            return None;
+        }
+        let (front, back) = self.tags.as_slices();
+        let in_back = || place_of(back, tag).map(|place| front.len() + place);
+        let place = place_of(front, tag).or_else(in_back)?;
+        self.of_class[class(tag)] -= 1;
+        self.tags.remove(place);
+        self.waiting.remove(place)
+    }
+
+    /// Back to the front.
+    fn put_back(&mut self, packet: Packet, tag: u32) {
+        self.of_class[class(tag)] += 1;
+        self.waiting.push_front(packet);
+        self.tags.push_front(tag);
+    }
+}
+
+/// Where the tag stands first.
+fn place_of(tags: &[u32], tag: u32) -> Option<usize> {
+    let (parts, rest) = tags.as_chunks::<TAGS_AT_ONCE>();
+    let has = |part: &[u32; TAGS_AT_ONCE]| part.iter().fold(false, |has, t| has | (*t == tag));
+    let (from, part) = match parts.iter().position(has) {
+        Some(part) => (part * TAGS_AT_ONCE, parts[part].as_slice()),
+        None => (tags.len() - rest.len(), rest),
+    };
+    part.iter().position(|t| *t == tag).map(|place| from + place)
+}
+
+fn class(tag: u32) -> usize {
+    tag as usize % CLASSES
+}
+
+/// Take a vector: the body of a slow path's [`run`](quiver_core::graph::node::Node::run).
+pub fn run_slow_path<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mut Frame) {
+    if cx.worker == OWNER {
+        decide_vector(path, cx, frame);
+    } else {
+        hand_over(path, cx, frame);
+    }
+    hold(path, cx);
+    if !path.queue().is_empty() {
+        cx.tick_at(cx.now_ns);
+    }
+}
+
+/// Do what is due: the body of a slow path's [`tick`](quiver_core::graph::node::Node::tick).
+pub fn tick_slow_path<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) -> Option<u64> {
+    if cx.worker != OWNER {
+        retry(path, cx);
+        hold(path, cx);
+        return (!path.queue().is_empty()).then_some(cx.now_ns);
+    }
+    path.queue().begin_pass(cx);
+    decide_some(path, cx);
+    hold(path, cx);
+    if path.queue().turn_ns <= cx.now_ns {
+        let turns_on = path.turn(cx);
+        path.queue().turn_ns = if turns_on { cx.now_ns + TURN_NS } else { u64::MAX };
+    }
+    let queue = path.queue();
+    let due_ns = if queue.is_empty() { queue.turn_ns } else { cx.now_ns };
+    (due_ns != u64::MAX).then_some(due_ns)
+}
+
+/// Decide about a vector, behind what waits.
+fn decide_vector<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mut Frame) {
+    let queue = path.queue();
+    queue.begin_pass(cx);
+    if queue.is_empty() && frame.len() <= queue.left {
+        queue.left -= frame.len();
+        return frame.route(|packet| path.decide(cx, packet));
+    }
+    for packet in frame.drain() {
+        let tag = flow_tag(path.ip(&packet));
+        if let Err(packet) = path.queue().put(cx, packet, tag) {
+            cx.kill(packet, S::CONGESTION);
+        }
+    }
+    decide_some(path, cx);
+}
+
+/// Decide about the packets that have waited longest, as many as this pass may.
+fn decide_some<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
+    while path.queue().left > 0 {
+        let Some((packet, tag)) = path.queue().take() else { return };
+        path.queue().left -= 1;
+        finish(path, cx, packet);
+        // They find the session; but for those of other flows that have the same tag.
+        let made_max = path.made() + PACKETS_PER_PASS as u64;
+        while path.made() < made_max {
+            let Some(follower) = path.queue().take_of(tag) else { break };
+            finish(path, cx, follower);
+        }
+    }
+}
+
+fn finish<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, mut packet: Packet) {
+    match path.decide(cx, &mut packet) {
+        Ok(next) => {
+            cx.trace(&packet, next);
+            cx.emit(packet, next);
+        }
+        Err(reason) => {
+            cx.trace(&packet, DROP);
+            cx.kill(packet, reason);
+        }
+    }
+}
+
+/// Hand a vector to the owner, behind what waits for it.
+fn hand_over<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mut Frame) {
+    let own = cx.node;
+    for mut packet in frame.drain() {
+        if path.queue().is_empty() {
+            cx.trace(&packet, own);
+            match cx.hand_off(packet, OWNER, own) {
+                Ok(()) => continue,
+                Err(back) => packet = back,
+            }
+        }
+        if let Err(packet) = path.queue().put(cx, packet, 0) {
+            cx.kill(packet, S::CONGESTION);
+        }
+    }
+}
+
+/// Hand over what waits, as far as the ring has room.
+fn retry<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
+    while let Some((packet, tag)) = path.queue().take() {
+        if let Err(packet) = cx.hand_off(packet, OWNER, cx.node) {
+            return path.queue().put_back(packet, tag);
+        }
+    }
+}
+
+/// While packets wait for the ring to the owner, or too many with the owner, the worker takes no
+/// more.
+fn hold<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
+    let waiting = path.queue().len();
+    if waiting == 0 {
+        return;
+    }
+    let is_owner = cx.worker == OWNER;
+    if is_owner && waiting >= HELD_FROM {
+        cx.hold_handed_over();
+    }
+    if !is_owner || waiting >= HELD_FROM {
+        cx.count(S::BACK_PRESSURE, 1);
+        cx.hold_receive();
+    }
+}
