@@ -3,11 +3,12 @@
 //! rotate.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::frame::{FRAME_PACKETS_MAX, Frame};
 use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_core::worker::device::{Device, RxQueue, TxQueue};
-use quiver_core::{Context, NodeId, Packet};
+use quiver_core::{Context, NodeId, Packet, WorkerId};
 
 /// Buffers in rotation on the paths with the suffix `-cold`.
 pub const COLD_BUFFERS: usize = 32_768;
@@ -108,6 +109,11 @@ impl Maker {
     /// Packets that come once, before the others take turns.
     pub fn once(&self) -> usize {
         self.template.once()
+    }
+
+    /// Go on behind those that come once, and `more` of the others.
+    pub fn skip_once(&mut self, more: usize) {
+        self.at = self.once() + more;
     }
 
     fn write(&mut self, packet: &mut Packet) {
@@ -256,6 +262,29 @@ impl RxQueue for Source {
     }
 }
 
+/// The receive side of the first interface on one of several workers, while it is that one's turn.
+pub struct TurnSource {
+    maker: Maker,
+    worker: WorkerId,
+    turns: Arc<AtomicU32>,
+}
+
+impl TurnSource {
+    /// Packets come to `worker` while its bit is set in `turns`.
+    pub fn new(maker: Maker, worker: WorkerId, turns: Arc<AtomicU32>) -> TurnSource {
+        TurnSource { maker, worker, turns }
+    }
+}
+
+impl RxQueue for TurnSource {
+    fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        if self.turns.load(Ordering::Relaxed) >> self.worker.index() & 1 == 1 {
+            self.maker.fill(cx.buffers, frame);
+        }
+        None
+    }
+}
+
 /// The receive side of an interface by which some packets come before all others: those that come
 /// once, or a single one.
 pub struct Primer {
@@ -270,9 +299,9 @@ impl Primer {
         Primer { maker: Maker::new(template, bytes, &[]), left }
     }
 
-    /// Vectors that they come in.
-    pub fn vectors(&self) -> usize {
-        self.left.div_ceil(FRAME_PACKETS_MAX)
+    /// How many they are.
+    pub fn packets(&self) -> u64 {
+        self.left as u64
     }
 }
 

@@ -28,6 +28,7 @@ mod sessions;
 mod shaper_paths;
 mod softwire_paths;
 mod tunnel_paths;
+mod workers;
 
 use std::path::PathBuf;
 
@@ -98,6 +99,18 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         core: usize,
     },
+    /// Two workers beside one, with the same sessions.
+    Workers {
+        /// Paths, or beginnings of their names.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Rounds in which one worker, the other one and both take turns; the medians are told.
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
+        /// The cores of the workers; the first one owns the sessions.
+        #[arg(long, num_args = 2, default_values_t = [0, 1])]
+        cores: Vec<usize>,
+    },
     /// The same forwarding with inner loops of several forms (docs/decisions/inner-loop.md).
     Forms,
 }
@@ -121,6 +134,10 @@ fn main() -> anyhow::Result<()> {
                 eprintln!("not pinned to core {control_core}: {error}");
             }
             learn::run(learn::Wanted { macs, part, one_in: one_in.max(1), ring, core })
+        }
+        Task::Workers { names, rounds, cores } => {
+            let cores = [cores[0], cores[1]];
+            workers::run(&names, rounds, cores)
         }
         Task::Sessions { names, core } => {
             if let Err(error) = quiver_core::cpu::pin_to_core(core) {

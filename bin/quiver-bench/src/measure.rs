@@ -5,13 +5,14 @@ use anyhow::{Context as _, Result, anyhow};
 use quiver_control::{Collected, Commands, Registry};
 use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::InterfaceSpec;
+use quiver_core::control::statistics::InterfaceTotals;
 use quiver_core::cpu::{Variant, clocks};
 use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::memory::buffer::{BufferCache, BufferPool};
 use quiver_core::memory::mapping::PageSize;
-use quiver_core::worker::device::RxMode;
+use quiver_core::worker::device::{RxMode, TxQueue};
 use quiver_core::{Engine, Frame, InterfaceId, NodeId, WorkerId};
 use quiver_tables::mac::StampMinutes;
 
@@ -22,8 +23,10 @@ use crate::population::OUR_MAC;
 
 /// Vectors in one round of either.
 const VECTORS: usize = 2000;
+/// Passes in which nothing comes or leaves at most.
+const PATIENCE: u64 = 1_000;
 /// The node that the packets come from; its clocks are the benchmark's own and are left out.
-const INPUT: &str = "bench-input";
+pub const INPUT: &str = "bench-input";
 
 /// What was measured.
 pub struct Measured {
@@ -52,9 +55,8 @@ pub struct Form {
 pub fn path(path: &Path, rounds: usize, form: Form) -> Result<Measured> {
     let mut router = Router::new(path, form)?;
     let mut bare = Bare::new(path, &router.engine)?;
-    for _ in 0..=router.once / (VECTORS * FRAME_PACKETS_MAX) {
-        router.round(); // both warm up
-    }
+    router.pass_first();
+    router.round(); // both warm up
     bare.round(&router.engine);
     let (mut graph, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..rounds.max(1) {
@@ -91,35 +93,55 @@ pub fn first_packets(path: &Path, form: Form) -> Result<Option<FirstPackets>> {
         return Ok(None);
     }
     router.engine.clear_runtime();
-    let passes = (0..vectors).map(|_| {
-        let start = clocks();
-        router.pass(1);
-        clocks() - start
-    });
-    let mut passes: Vec<u64> = passes.collect();
+    let mut passes = Vec::new();
+    let sessions = (vectors * FRAME_PACKETS_MAX) as u64;
+    router.pass_until(sessions, |clocks| passes.push(clocks));
     passes.sort_unstable();
     let clocks = router.measured().total;
     router.check(path)?;
     Ok(Some(FirstPackets { sessions: vectors * FRAME_PACKETS_MAX, clocks, passes }))
 }
 
-/// Clocks of the graph over a number of vectors.
-struct Round {
-    total: f64,
+/// Clocks of the graph over a number of vectors, for each packet.
+pub struct Round {
+    /// Of all nodes.
+    pub total: f64,
     nodes: Vec<(String, f64)>,
 }
 
-struct Router {
+/// A router whose packets come from the benchmark.
+pub struct Router {
     /// Packets that come once.
     once: usize,
-    engine: Engine,
+    pub engine: Engine,
     commands: std::rc::Rc<std::cell::RefCell<Commands<Engine>>>,
 }
 
 impl Router {
     fn new(path: &Path, form: Form) -> Result<Router> {
-        let buffers = if path.cold { COLD_BUFFERS + 4096 } else { 4096 };
+        let mut router = Router::empty(form, vec![0], buffers(path))?;
+        let (mut maker, mut ender) = (maker(path), Ender::default());
+        if path.cold {
+            rotate(&mut maker, &mut ender, &mut router.engine.pool().cache());
+        }
+        let [first, second] = router.interfaces(ender)?;
+        router.once = maker.once();
+        let queue = Box::new(Source(maker));
+        router.configure(path)?;
+        if let Some(primer) = path.primer {
+            let primer = Primer::new(primer.template());
+            let packets = primer.packets();
+            router.engine.add_rx_queue(second, INPUT, Box::new(primer), RxMode::Polling, None)?;
+            router.pass_until(packets, |_| ());
+        }
+        router.engine.add_rx_queue(first, INPUT, queue, RxMode::Polling, None)?;
+        Ok(router)
+    }
+
+    /// A router with workers on these cores, without interfaces.
+    pub fn empty(form: Form, worker_cores: Vec<usize>, buffers: usize) -> Result<Router> {
         let config = EngineConfig {
+            worker_cores,
             buffers,
             pages: PageSize::Best,
             variant: form.variant,
@@ -159,33 +181,20 @@ impl Router {
         quiver_vxlan::register(&mut registry);
         quiver_reassembly::register(&mut registry);
         quiver_fused::register(&mut registry);
-        let (mut engine, commands) = registry.build()?;
-        let (mut maker, mut ender) = (
-            Maker::new(path.packets.template(), path.length, path.tagging.bytes()),
-            Ender::default(),
-        );
-        if path.cold {
-            rotate(&mut maker, &mut ender, &mut engine.pool().cache());
-        }
-        let first = interface(&mut engine, "bench0", Ender::default())?;
-        interface(&mut engine, "bench1", ender)?;
-        // A second way out, of bonds, or what comes before all else.
-        let second = interface(&mut engine, "bench2", Ender::default())?;
-        let once = maker.once();
-        let queue = Box::new(Source(maker));
-        let mut router = Router { once, engine, commands };
-        router.configure(path)?;
-        if let Some(primer) = path.primer {
-            let primer = Primer::new(primer.template());
-            let vectors = primer.vectors();
-            router.engine.add_rx_queue(second, INPUT, Box::new(primer), RxMode::Polling, None)?;
-            router.pass(vectors);
-        }
-        router.engine.add_rx_queue(first, INPUT, queue, RxMode::Polling, None)?;
-        Ok(router)
+        let (engine, commands) = registry.build()?;
+        Ok(Router { once: 0, engine, commands })
     }
 
-    fn configure(&mut self, path: &Path) -> Result<()> {
+    /// Make the interfaces; those that packets come in by. By the second of the three they go.
+    pub fn interfaces(&mut self, ender: Ender) -> Result<[InterfaceId; 2]> {
+        let first = interface(&mut self.engine, "bench0", Ender::default())?;
+        interface(&mut self.engine, "bench1", ender)?;
+        // A second way out, of bonds, or what comes before all else.
+        let second = interface(&mut self.engine, "bench2", Ender::default())?;
+        Ok([first, second])
+    }
+
+    pub fn configure(&mut self, path: &Path) -> Result<()> {
         for line in path.commands() {
             let answer = self.commands.borrow().execute(&mut self.engine, &line);
             answer.map_err(|refusal| anyhow!("{}: {line}: {refusal}", path.name))?;
@@ -213,6 +222,36 @@ impl Router {
         }
     }
 
+    /// Let the packets pass that come once.
+    fn pass_first(&mut self) {
+        self.pass_until(self.once as u64, |_| ());
+    }
+
+    /// Let packets pass until so many more have come and all have left; `each` is told the clocks
+    /// of each pass.
+    fn pass_until(&mut self, packets: u64, mut each: impl FnMut(u64)) {
+        let wanted = self.packets().0 + packets;
+        for _ in 0..packets + PATIENCE {
+            let (received, sent) = self.packets();
+            if received >= wanted && sent >= received {
+                break;
+            }
+            let start = clocks();
+            self.pass(1);
+            each(clocks() - start);
+        }
+    }
+
+    /// Packets that have come in and that have left.
+    pub fn packets(&self) -> (u64, u64) {
+        let total = |names: [&str; 2], count: fn(InterfaceTotals) -> u64| -> u64 {
+            let ids = names.iter().filter_map(|name| self.engine.interface_id(name));
+            ids.map(|id| count(self.engine.interface_totals(id))).sum()
+        };
+        let received = total(["bench0", "bench2"], |totals| totals.rx_packets);
+        (received, total(["bench1", "bench2"], |totals| totals.tx_packets))
+    }
+
     fn round(&mut self) -> Round {
         self.engine.clear_runtime();
         self.pass(VECTORS);
@@ -221,8 +260,12 @@ impl Router {
 
     /// What nodes took for each packet since their clocks were cleared.
     fn measured(&self) -> Round {
+        self.measured_on(WorkerId(0))
+    }
+
+    /// As [`measured`](Self::measured), of any worker.
+    pub fn measured_on(&self, worker: WorkerId) -> Round {
         let ids: Vec<NodeId> = self.engine.all_nodes().map(|(id, _)| id).collect();
-        let worker = WorkerId(0);
         let input = self.engine.node_id(INPUT).unwrap_or(NodeId(0));
         let packets = self.engine.node_totals(worker, input).vectors.max(1) as f64;
         let nodes: Vec<(String, f64)> = ids
@@ -237,11 +280,8 @@ impl Router {
 
     /// Every packet must have left by the second or third interface; a path that drops measures
     /// nothing.
-    fn check(&mut self, path: &Path) -> Result<()> {
-        let id = |name| self.engine.interface_id(name).ok_or_else(|| anyhow!("no {name}"));
-        let (rx, tx) = ([id("bench0")?, id("bench2")?], [id("bench1")?, id("bench2")?]);
-        let received: u64 = rx.iter().map(|rx| self.engine.interface_totals(*rx).rx_packets).sum();
-        let sent: u64 = tx.iter().map(|tx| self.engine.interface_totals(*tx).tx_packets).sum();
+    pub fn check(&self, path: &Path) -> Result<()> {
+        let (received, sent) = self.packets();
         if received != sent {
             let reasons: Vec<String> = self
                 .engine
@@ -259,7 +299,20 @@ impl Router {
     }
 }
 
+/// Buffers of a path's router.
+fn buffers(path: &Path) -> usize {
+    if path.cold { COLD_BUFFERS + 4096 } else { 4096 }
+}
+
+/// What makes a path's packets.
+pub fn maker(path: &Path) -> Maker {
+    Maker::new(path.packets.template(), path.length, path.tagging.bytes())
+}
+
+/// Its packets end with `ender` on the first worker.
 fn interface(engine: &mut Engine, name: &str, ender: Ender) -> Result<InterfaceId> {
+    let others = (1..engine.worker_count()).map(|_| Ender::default());
+    let tx = std::iter::once(ender).chain(others);
     Ok(engine.create_interface(InterfaceSpec {
         name: name.to_owned(),
         device: Box::new(BenchDevice),
@@ -267,7 +320,7 @@ fn interface(engine: &mut Engine, name: &str, ender: Ender) -> Result<InterfaceI
         mtu_bytes: 1500,
         input: "ethernet-input".to_owned(),
         link_up: true,
-        tx: vec![Box::new(Sink(ender))],
+        tx: tx.map(|ender| Box::new(Sink(ender)) as Box<dyn TxQueue>).collect(),
     })?)
 }
 
@@ -348,7 +401,8 @@ mod tests {
         let few = |path: &Path| !path.name.contains("-1m-");
         for path in crate::provider_paths::all().iter().filter(|path| few(path)) {
             let mut router = Router::new(path, form).expect("a good path");
-            router.pass(router.once / FRAME_PACKETS_MAX + 100);
+            router.pass_first();
+            router.pass(100);
             router.check(path).expect("all leave");
             let mut bare = Bare::new(path, &router.engine).expect("a bare loop");
             bare.maker.fill(&mut bare.cache, &mut bare.frame);
