@@ -87,7 +87,9 @@ fn every_show_answers_in_its_published_form_after_the_packets_of_every_golden_ca
         }
         show_all(&mut router);
         seed.commands.iter().for_each(|line| drop(router.execute(line)));
-        show_all(&mut router);
+        if seed.commands.iter().any(|line| !line.starts_with("show ")) {
+            show_all(&mut router);
+        }
         router.discard();
     }
 }
