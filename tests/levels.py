@@ -69,7 +69,7 @@ CARGO_RUNNER = (
     f"timeout --foreground --kill-after 10 {PROGRAM_SECONDS_MAX}",
 )
 
-CARGO_BINARY = re.compile(r"^ +(?:Running|Doc-tests) (?P<what>.*?)(?: \((?P<path>.*)\))?$")
+CARGO_BINARY = re.compile(r"^ +Running (?P<what>.*?)(?: \((?P<path>.*)\))?$")
 CARGO_RESULT = re.compile(
     r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored.* finished in (.*)$"
 )
@@ -164,11 +164,12 @@ class Level:
 PROGRAMS = (("QUIVER_BIN_DIR", str(ROOT / "target" / "debug")),)
 
 #: The next stage begins when all lanes of a stage are through.
-BINARIES = [Level("binaries", ["cargo", "test", "--workspace", "--no-run", "--quiet"], Quiet)]
+#: `--tests` leaves doc-tests out: there are none, and each crate would be looked at for them.
+BINARIES = [Level("binaries", ["cargo", "test", "--workspace", "--tests", "--no-run", "--quiet"], Quiet)]
 SIDE_LANES = [
     Level(
         "unit, property, golden",
-        ["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
+        ["cargo", "test", "--workspace", "--tests", "--no-fail-fast", "--", "--show-output"],
         Cargo,
         (CARGO_RUNNER,),
         lane="cargo",

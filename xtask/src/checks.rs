@@ -38,6 +38,7 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(unsafe_code()?);
     faults.extend(file_lengths()?);
     faults.extend(line_lengths()?);
+    faults.extend(examples()?);
     faults.extend(unlisted_tests()?);
     faults.extend(dependencies_explained()?);
     faults.extend(crate::links::faults()?);
@@ -207,6 +208,34 @@ fn long_lines(source: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
+/// Code in doc comments is not run: `make test` leaves doc-tests out, which would link a program for
+/// each of 70 crates.
+fn examples() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for file in sources()? {
+        let source = fs::read_to_string(root().join(&file))?;
+        let name = file.to_string_lossy();
+        faults.extend(run_examples(&source).map(|line| {
+            format!(
+                "{name}:{line} begins an example that no test runs: say ```text, or make it a test"
+            )
+        }));
+    }
+    Ok(faults)
+}
+
+/// Where code begins in doc comments that rustdoc would run.
+fn run_examples(source: &str) -> impl Iterator<Item = usize> {
+    let mut is_inside = false;
+    source.lines().enumerate().filter_map(move |(number, line)| {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+        let kind = text.trim_start().strip_prefix("```")?;
+        is_inside = !is_inside;
+        (is_inside && kind.trim() != "text").then_some(number + 1)
+    })
+}
+
 /// docs/decisions/dependencies.md says why each dependency is there.
 fn dependencies_explained() -> Result<Vec<String>> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
@@ -262,6 +291,12 @@ mod tests {
             folder: folder.into(),
             dependencies: dependencies.iter().map(|d| (*d).to_owned()).collect(),
         }
+    }
+
+    #[test]
+    fn an_example_that_rustdoc_would_run_is_found() {
+        let source = "//! ```text\n//! a\n//! ```\n/// ```\n/// let b;\n/// ```\nfn c() {}\n";
+        assert_eq!(run_examples(source).collect::<Vec<_>>(), [4]);
     }
 
     #[test]
