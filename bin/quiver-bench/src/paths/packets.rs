@@ -34,6 +34,8 @@ pub enum Packets {
     Stations { count: u32 },
     /// IPv4 addresses from 20.0.0.0 on: so many, at random or one after another.
     Ip4 { count: u32, random: bool },
+    /// IPv4 addresses at random, so many packets in a row to each.
+    Ip4Trains { count: u32, length: usize },
     /// So many IPv4 flows, first each once, then at random: sessions are there when it is
     /// measured, and are not found in the order in which they were made.
     Ip4Flows { count: u32 },
@@ -101,6 +103,11 @@ impl Packets {
             ),
             Packets::Ip4 { count, random: false } => {
                 ip4_template((0..count).map(|i| 0x1400_0000 + i), 0)
+            }
+            Packets::Ip4Trains { count, length } => {
+                let drawn = (0..DRAWN / length).map(|_| random.below(u64::from(count)) as u32);
+                let trains = drawn.flat_map(|at| std::iter::repeat_n(0x1400_0000 + at, length));
+                ip4_template(trains, 0)
             }
             Packets::Ip4Flows { count } => {
                 let drawn = (0..DRAWN).map(|_| random.below(u64::from(count)) as u32);
