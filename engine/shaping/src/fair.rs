@@ -20,8 +20,9 @@ struct Tin {
     deficit: i32,
 }
 
-/// What waits in a node.
+/// What waits in a node: a line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Queue {
     /// Packets that wait.
     pub packets: u32,
@@ -33,6 +34,8 @@ pub struct Queue {
     pub flows: u32,
     tins: [Tin; TINS_MAX],
 }
+
+const _: () = assert!(size_of::<Queue>() == 64);
 
 impl Queue {
     /// One where nothing waits.
@@ -136,6 +139,13 @@ impl<T: Item> FairQueues<T> {
     fn quantum(&self, flow: u32, of: &Settings) -> i32 {
         let flows = self.hosts.flows(self.flows.get(flow).host);
         (of.quantum_bytes / flows as i32).max(QUANTUM_MIN)
+    }
+
+    /// Ask for the first flow of a node without classes of traffic.
+    #[inline(always)]
+    pub fn prefetch(&self, queue: &Queue) {
+        let Tin { new, old, .. } = queue.tins[0];
+        self.flows.prefetch(if new != NONE { new } else { old });
     }
 
     /// The next packet of a node. When nothing is left behind it, no flow has a place any more.

@@ -1,6 +1,8 @@
 //! Flows that have packets waiting, found by node, class of traffic and hash. A flow has a place
 //! only while it is in a list of its node.
 
+use quiver_core::cpu::prefetch;
+
 use crate::NONE;
 use crate::codel::Codel;
 
@@ -69,6 +71,14 @@ impl Flows {
 
     pub fn get(&self, flow: u32) -> &Flow {
         &self.flows[flow as usize]
+    }
+
+    /// Ask for a flow.
+    #[inline(always)]
+    pub fn prefetch(&self, flow: u32) {
+        if let Some(flow) = self.flows.get(flow as usize) {
+            prefetch(&raw const *flow);
+        }
     }
 
     pub fn find(&self, key: FlowKey) -> Option<u32> {

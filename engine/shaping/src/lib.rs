@@ -3,8 +3,9 @@
 //! the children of a node.
 //!
 //! The clock is an argument, and a packet is any [`Item`]: nothing here knows a graph, a device or
-//! a buffer. One thread owns a [`Scheduler`](scheduler::Scheduler). It allocates when it is made
-//! and in [`Chunk::new`](node::Chunk::new), never while packets come.
+//! a buffer; `quiver-core` lends its prefetch. One thread owns a
+//! [`Scheduler`](scheduler::Scheduler). It allocates when it is made and in
+//! [`Chunk::new`](node::Chunk::new), never while packets come.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 

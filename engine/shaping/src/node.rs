@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use quiver_core::cpu::prefetch;
+
 use crate::NONE;
 use crate::fair::Queue;
 use crate::settings::{Settings, clock};
@@ -27,15 +29,22 @@ pub(crate) enum Place {
     Ready,
 }
 
-/// A node.
+/// A node: what a packet that passes reads is in the first line, what waits in the second.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Node {
     /// Virtual clock: when it has sent what it may, in 2⁻⁸ ns.
     pub(crate) clock: u64,
     /// The number of its settings.
     pub(crate) settings: u32,
     pub(crate) parent: u32,
+    pub(crate) lives: bool,
+    /// It has been deleted; what waits goes on.
+    pub(crate) is_leaving: bool,
+    pub(crate) place: Place,
+    pub(crate) class: u8,
+    /// Its place in the wheel.
+    pub(crate) slot: u16,
     /// Its neighbours in the wheel or among ready nodes.
     pub(crate) previous: u32,
     pub(crate) next: u32,
@@ -46,15 +55,10 @@ pub struct Node {
     /// Its neighbours among nodes in which about as much waits.
     pub(crate) class_previous: u32,
     pub(crate) class_next: u32,
-    pub(crate) class: u8,
-    pub(crate) place: Place,
-    /// Its place in the wheel.
-    pub(crate) slot: u16,
-    pub(crate) lives: bool,
-    /// It has been deleted; what waits goes on.
-    pub(crate) is_leaving: bool,
     pub(crate) queue: Queue,
 }
+
+const _: () = assert!(std::mem::offset_of!(Node, queue) == 64);
 
 /// A subscriber that is idle has a node and a line of counters.
 const _: () = assert!(size_of::<Node>() + size_of::<Stats>() <= 192);
@@ -153,8 +157,14 @@ impl Nodes {
     /// Is there a node of this number?
     #[inline(always)]
     pub fn lives(&self, node: u32) -> bool {
-        let chunk = self.chunks.get(node as usize / CHUNK);
-        chunk.is_some_and(|chunk| chunk.nodes[node as usize % CHUNK].lives)
+        self.find(node).is_some()
+    }
+
+    /// The node of this number, if there is one.
+    #[inline(always)]
+    pub fn find(&self, node: u32) -> Option<&Node> {
+        let chunk = self.chunks.get(node as usize / CHUNK)?;
+        Some(&chunk.nodes[node as usize % CHUNK]).filter(|node| node.lives)
     }
 
     #[inline(always)]
@@ -172,6 +182,34 @@ impl Nodes {
         &self.chunks[node as usize / CHUNK].stats[node as usize % CHUNK]
     }
 
+    /// Ask for the lines that [`charge`](Self::charge) will want.
+    #[inline(always)]
+    pub fn prefetch(&self, node: u32) {
+        if let Some(chunk) = self.chunks.get(node as usize / CHUNK) {
+            prefetch(&raw const chunk.nodes[node as usize % CHUNK]);
+            prefetch(&raw const chunk.stats[node as usize % CHUNK]);
+        }
+    }
+
+    /// Ask for the line of what waits in a node.
+    #[inline(always)]
+    pub fn prefetch_queue(&self, node: u32) {
+        if let Some(chunk) = self.chunks.get(node as usize / CHUNK) {
+            prefetch(&raw const chunk.nodes[node as usize % CHUNK].queue);
+        }
+    }
+
+    /// A node sends bytes, which are counted; its parent.
+    #[inline(always)]
+    pub fn charge(&mut self, node: u32, bytes: u32, now_ns: u64) -> u32 {
+        let chunk = &mut self.chunks[node as usize / CHUNK];
+        let at = &mut chunk.nodes[node as usize % CHUNK];
+        let of = &self.settings[at.settings as usize / CHUNK][at.settings as usize % CHUNK];
+        at.charge(of, bytes, now_ns);
+        chunk.stats[node as usize % CHUNK].sent(bytes.into());
+        at.parent
+    }
+
     pub fn set_settings(&mut self, number: u32, settings: Settings) -> bool {
         let place = self.settings.get_mut(number as usize / CHUNK);
         place.is_some_and(|chunk| {
@@ -186,8 +224,13 @@ impl Nodes {
 
     #[inline(always)]
     pub fn settings_of(&self, node: u32) -> Settings {
-        let number = self.get(node).settings as usize;
-        self.settings[number / CHUNK][number % CHUNK]
+        *self.settings(self.get(node))
+    }
+
+    #[inline(always)]
+    pub fn settings(&self, of: &Node) -> &Settings {
+        let number = of.settings as usize;
+        &self.settings[number / CHUNK][number % CHUNK]
     }
 
     /// Append a node to a ring, of which `first` is known.

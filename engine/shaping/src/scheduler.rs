@@ -199,34 +199,43 @@ impl<T: Item> Scheduler<T> {
         path
     }
 
+    /// A packet will come to a node soon: ask for what [`offer`](Self::offer) reads of it.
+    #[inline(always)]
+    pub fn prefetch(&self, node: u32) {
+        self.nodes.prefetch(node);
+    }
+
+    /// A packet will wait in a node soon: ask for what [`enqueue`](Self::enqueue) reads of it.
+    #[inline(always)]
+    pub fn prefetch_queue(&self, node: u32) {
+        self.nodes.prefetch_queue(node);
+    }
+
     /// A packet of so many bytes comes to a node. When it passes, the clocks have been set.
     #[inline]
     pub fn offer(&mut self, node: u32, bytes: u32, now_ns: u64) -> Offer {
-        if !self.nodes.lives(node) || self.nodes.get(node).is_leaving {
+        let Some(leaf) = self.nodes.find(node).filter(|leaf| !leaf.is_leaving) else {
             return Offer::Unknown;
-        }
-        let mut at = node;
-        while at != NONE {
-            let here = self.nodes.get(at);
-            if here.place != Place::Idle || !here.conforms(now_ns) {
-                return Offer::Waits;
+        };
+        let mut here = leaf;
+        while here.place == Place::Idle && here.conforms(now_ns) {
+            if here.parent == NONE {
+                let bytes = self.nodes.settings(leaf).counted(bytes);
+                self.charge(node, bytes, now_ns);
+                return Offer::Passes;
             }
-            at = here.parent;
+            here = self.nodes.get(here.parent);
         }
-        let bytes = self.nodes.settings_of(node).counted(bytes);
-        let mut at = node;
-        while at != NONE {
-            self.charge(at, bytes, now_ns);
-            at = self.nodes.get(at).parent;
-        }
-        Offer::Passes
+        Offer::Waits
     }
 
+    /// A packet that a node and those above it let pass.
     #[inline(always)]
     fn charge(&mut self, node: u32, bytes: u32, now_ns: u64) {
-        let of = self.nodes.settings_of(node);
-        self.nodes.at(node).charge(&of, bytes, now_ns);
-        self.nodes.stats(node).sent(bytes.into());
+        let mut at = node;
+        while at != NONE {
+            at = self.nodes.charge(at, bytes, now_ns);
+        }
     }
 
     /// Let a packet wait that [`offer`](Self::offer) does not let pass. When too much waits then,
@@ -352,6 +361,7 @@ impl<T: Item> Scheduler<T> {
     /// Send the next packet of a tree. False when all that were looked at have been dropped.
     fn serve_root(&mut self, root: u32, now_ns: u64, sink: &mut impl Sink<T>) -> bool {
         let leaf = self.pick(root);
+        self.prefetch_behind(leaf);
         let of = if self.nodes.get(leaf).is_leaving {
             Settings { target_ns: u64::MAX, ..self.nodes.settings_of(leaf) }
         } else {
@@ -366,7 +376,7 @@ impl<T: Item> Scheduler<T> {
         if let Some((item, bytes, waited_ns)) = popped.sent {
             self.nodes.stats(leaf).delayed(waited_ns);
             for &at in self.path(leaf).as_slice() {
-                self.charge(at, bytes, now_ns);
+                self.nodes.charge(at, bytes, now_ns);
                 if is_leaving {
                     self.nodes.at(at).clock = 0;
                 }
@@ -379,6 +389,17 @@ impl<T: Item> Scheduler<T> {
         }
         self.resettle(leaf, now_ns);
         has_sent
+    }
+
+    /// Ask for the sibling that has its turn behind a node, and for the one behind that.
+    #[inline(always)]
+    fn prefetch_behind(&self, node: u32) {
+        let second = self.nodes.find(node).and_then(|node| self.nodes.find(node.next));
+        if let Some(second) = second {
+            self.queues.prefetch(&second.queue);
+            self.nodes.prefetch(second.next);
+            self.nodes.prefetch_queue(second.next);
+        }
     }
 
     /// The node whose packet is the next one below `root`.

@@ -24,6 +24,8 @@ pub(crate) const OWNER: WorkerId = WorkerId(0);
 const WAITING_MAX: usize = 8_192;
 /// Packets sent in a pass at most.
 const BUDGET: usize = 256;
+/// Packets whose nodes are asked for ahead of the one that is looked at.
+const AHEAD: usize = 16;
 
 quiver_core::reasons! {
     /// What becomes of packets that are shaped.
@@ -76,8 +78,13 @@ impl Shaper {
     /// How many of the first packets of a vector pass.
     fn first_that_pass(&mut self, cx: &Context<'_>, packets: &[Packet]) -> usize {
         let Some(scheduler) = &mut self.scheduler else { return packets.len() };
-        let nodes = self.classifier.nodes.iter();
+        let nodes = &self.classifier.nodes[..packets.len()];
+        nodes.iter().take(AHEAD).for_each(|node| scheduler.prefetch(*node));
+        let mut ahead = nodes.iter().skip(AHEAD);
         let waits = packets.iter().zip(nodes).position(|(packet, node)| {
+            if let Some(node) = ahead.next() {
+                scheduler.prefetch(*node);
+            }
             *node != NONE
                 && scheduler.offer(*node, packet.length() as u32, cx.now_ns) == Offer::Waits
         });
@@ -90,6 +97,17 @@ impl Shaper {
         match scheduler.offer(node, packet.length() as u32, now_ns) {
             Offer::Waits => scheduler.settings_of(node),
             Offer::Passes | Offer::Unknown => None,
+        }
+    }
+
+    /// Ask for the node of the packet at a place of the vector, where it may have to wait.
+    #[inline(always)]
+    fn look_ahead(&self, place: usize) {
+        if let Some(scheduler) = &self.scheduler
+            && let Some(node) = self.classifier.nodes.get(place)
+        {
+            scheduler.prefetch(*node);
+            scheduler.prefetch_queue(*node);
         }
     }
 
@@ -106,7 +124,7 @@ impl Shaper {
         cx.count(ShaperDrop::Queued, 1);
         if let Some(scheduler) = &mut self.scheduler {
             let item = Waiting::new(packet, header);
-            scheduler.enqueue(&arrival, item, now_ns, &mut Out { cx, own: self.own });
+            scheduler.enqueue(&arrival, item, now_ns, &mut Out::new(cx, self.own));
         } else {
             pass(cx, packet); // the tree was there a moment ago
         }
@@ -165,6 +183,7 @@ impl Node for Shaper {
             return frame.route(|packet| Ok::<_, Never>(behind(cx, packet)));
         }
         for (place, packet) in frame.drain().enumerate() {
+            self.look_ahead(place + AHEAD);
             if place < first {
                 pass(cx, packet);
             } else {
@@ -184,7 +203,7 @@ impl Node for Shaper {
             return self.pass_waiting(cx);
         }
         let (own, now_ns) = (self.own, cx.now_ns);
-        self.scheduler.as_mut()?.serve(now_ns, BUDGET, &mut Out { cx, own })
+        self.scheduler.as_mut()?.serve(now_ns, BUDGET, &mut Out::new(cx, own))
     }
 }
 

@@ -1,9 +1,9 @@
 //! A packet while it waits: where its IP header stands is known, so that it can be marked.
 
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
-use quiver_core::graph::node::DROP;
+use quiver_core::graph::context::Behind;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::{Context, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_shaping::{Death, Item, Sink};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
@@ -83,27 +83,47 @@ fn mark_ip6(bytes: &mut [u8]) -> bool {
 
 /// Where packets go that leave the tree.
 pub(crate) struct Out<'a, 'p> {
-    pub cx: &'a mut Context<'p>,
+    cx: &'a mut Context<'p>,
     /// The node that shapes.
-    pub own: NodeId,
+    own: NodeId,
+    /// Where packets of an interface go: that of the last one that left.
+    behind: Option<(InterfaceId, Behind)>,
+}
+
+impl<'a, 'p> Out<'a, 'p> {
+    /// Of the node `own`.
+    pub fn new(cx: &'a mut Context<'p>, own: NodeId) -> Out<'a, 'p> {
+        Out { cx, own, behind: None }
+    }
+
+    /// Where packets of an interface go behind the node that shapes.
+    fn behind(&mut self, tx: InterfaceId) -> Result<Behind, ShaperDrop> {
+        let row = self.cx.interface(tx).ok_or(ShaperDrop::InterfaceGone)?;
+        if !row.up {
+            return Err(ShaperDrop::InterfaceDown);
+        }
+        let behind = self.cx.behind(INTERFACE_OUTPUT, tx, self.own, row.tx);
+        self.behind = Some((tx, behind));
+        Ok(behind)
+    }
 }
 
 impl Sink<Waiting> for Out<'_, '_> {
     fn send(&mut self, item: Waiting) {
         let mut packet = item.into_packet();
-        let Some(row) = self.cx.interface(packet.tx) else {
-            return self.cx.kill(packet, ShaperDrop::InterfaceGone);
+        let tx = packet.tx;
+        let behind = match self.behind {
+            Some((known, behind)) if known == tx => Ok(behind),
+            _ => self.behind(tx),
         };
-        if !row.up {
-            return self.cx.kill(packet, ShaperDrop::InterfaceDown);
+        match behind {
+            Ok(behind) => {
+                let next = behind.take(&mut packet);
+                self.cx.trace(&packet, next);
+                self.cx.emit(packet, next);
+            }
+            Err(reason) => self.cx.kill(packet, reason),
         }
-        let behind = self.cx.behind(INTERFACE_OUTPUT, packet.tx, self.own, row.tx);
-        let next = behind.take(&mut packet);
-        if next == DROP {
-            return self.cx.kill(packet, ShaperDrop::InterfaceGone);
-        }
-        self.cx.trace(&packet, next);
-        self.cx.emit(packet, next);
     }
 
     fn drop(&mut self, item: Waiting, why: Death) {
