@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::InterfaceSpec;
-use quiver_core::graph::arc::{FeatureSpec, Phase};
+use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec, Phase};
 use quiver_core::graph::builder::{BuildError, EngineConfig, GraphBuilder};
 use quiver_core::graph::capture::CaptureSpec;
 use quiver_core::graph::filter::{PacketFilter, SharedFilter};
+use quiver_core::graph::node::{DROP, Never};
+use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, WorkerId};
@@ -282,6 +284,45 @@ fn what_arrives_on_an_interface_that_is_down_is_dropped_and_counted() {
         .map(|r| r.count)
         .sum();
     assert_eq!(count, 2);
+    balance(&mut engine);
+}
+
+/// Walks on along `device-input` as on an interface that is gone: by the place of each packet, or
+/// by its own place in the arc.
+struct Stray {
+    own: NodeId,
+}
+
+impl Node for Stray {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let gone = InterfaceId(9);
+        let end = cx.interface(gone).map_or(DROP, |row| row.input);
+        let (own, cx) = (self.own, &*cx);
+        frame.route(|packet| {
+            packet.rx = gone;
+            Ok::<_, Never>(match packet.bytes() {
+                [1, ..] => cx.next_in_arc(DEVICE_INPUT, gone, packet, end),
+                [2, ..] => StageContext::new(cx).next_in_arc(DEVICE_INPUT, gone, packet, end),
+                _ => cx.behind(DEVICE_INPUT, gone, own, end).take(packet),
+            })
+        });
+    }
+}
+
+#[test]
+fn a_packet_of_an_interface_that_is_gone_dies_for_a_reason_in_the_middle_of_an_arc() {
+    let mut builder = builder(1);
+    builder.node(NodeSpec::new("stray", "strays", |w| Box::new(Stray { own: w.id })));
+    let (arc, node) = ("device-input", "stray");
+    builder.feature(FeatureSpec { arc, node, phase: Phase::Options, after: &[] });
+    let mut engine = Engine::build(builder).unwrap();
+    let (id, first) = interface(&mut engine, "test0");
+    engine.set_feature(id, arc, node, true).unwrap();
+    arrive(&first, [vec![1], vec![2], vec![3]]);
+    while engine.step() > 0 {}
+    let deaths: Vec<_> = engine.reason_counts(false);
+    let deaths: Vec<_> = deaths.iter().map(|r| (&*r.node, r.reason, r.count)).collect();
+    assert_eq!(deaths, [("null-node", "node-removed", 3)]);
     balance(&mut engine);
 }
 

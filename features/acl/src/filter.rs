@@ -196,10 +196,7 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
         packet: &mut Packet,
     ) -> Result<NodeId, AclDrop> {
         match Self::PLACE {
-            Place::Routed => Ok(state.behind.take(packet)),
-            // No interface, no input: a packet that goes to `error-drop` must have a reason.
-            Place::LayerTwo if state.behind.next == DROP => Err(AclDrop::Gone),
-            Place::LayerTwo => Ok(state.behind.take(packet)),
+            Place::Routed | Place::LayerTwo => Ok(state.behind.take(packet)),
             Place::Sent => {
                 let row = context.interface(packet.tx).ok_or(AclDrop::Gone)?;
                 Ok(self.twins.next(context, packet.tx, packet, row.tx))

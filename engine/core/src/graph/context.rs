@@ -5,10 +5,11 @@ use std::ops::Deref;
 
 use crate::cpu::Variant;
 use crate::graph::arc::{ARCS_MAX, ArcId, FEATURES_PER_CHAIN_MAX};
+use crate::graph::builtin::NULL;
 use crate::graph::counters::{InterfaceCounters, WorkerCounters};
 use crate::graph::drop_reason::DropReason;
 use crate::graph::interface::{InterfaceRow, InterfaceRows};
-use crate::graph::node::Reason;
+use crate::graph::node::{DROP, Reason};
 use crate::graph::outbox::Outbox;
 use crate::graph::trace::Tracer;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -118,7 +119,8 @@ impl<'p> Context<'p> {
         self.interface(interface).map_or(default, |row| row.first(arc, default))
     }
 
-    /// Walk on: the feature behind the running one, or `default`.
+    /// Walk on: the feature behind the running one, or `default`. With a `default` of [`DROP`],
+    /// which is that of an interface that is gone, the packet dies as `node-removed`.
     #[inline(always)]
     pub fn next_in_arc(
         &self,
@@ -142,6 +144,7 @@ impl<'p> Context<'p> {
 
     /// What stands behind `feature` in `arc` on `interface` as it is configured now, or `default`:
     /// for stages, who ask once for a vector, and for packets that a feature has kept for a while.
+    /// [`DROP`] is as in [`next_in_arc`](Self::next_in_arc).
     pub fn behind(
         &self,
         arc: ArcId,
@@ -149,6 +152,7 @@ impl<'p> Context<'p> {
         feature: NodeId,
         default: NodeId,
     ) -> Behind {
+        let default = end_or_removed(default);
         let end = Behind { place: FEATURES_PER_CHAIN_MAX as u8, is_end: true, next: default };
         let Some(row) = self.interface(interface) else { return end };
         let chain = &row.chains[arc.0 as usize % ARCS_MAX];
@@ -185,7 +189,7 @@ impl<'p> Context<'p> {
     /// Let one packet die beside the vector, for a reason of the running node.
     pub fn kill(&mut self, mut packet: Packet, reason: impl Reason) {
         packet.hand_over(DropReason::of(self.node, reason));
-        self.emit(packet, crate::graph::node::DROP);
+        self.emit(packet, DROP);
     }
 
     /// Tell the control thread; counted, and false, when its ring is full.
@@ -258,6 +262,13 @@ pub(crate) fn next_in_arc(
     default: NodeId,
 ) -> NodeId {
     packet.arc_place = packet.arc_place.saturating_add(1);
-    let Some(row) = row else { return default };
-    row.chains[arc.0 as usize % ARCS_MAX].at(packet.arc_place).unwrap_or(default)
+    let next = row.and_then(|row| row.chains[arc.0 as usize % ARCS_MAX].at(packet.arc_place));
+    next.unwrap_or_else(|| end_or_removed(default))
+}
+
+/// The end of an arc. [`DROP`] stands for that of an interface that is gone: a death there would
+/// have no reason, so its packets go to the node that counts them as `node-removed`.
+#[inline(always)]
+fn end_or_removed(end: NodeId) -> NodeId {
+    if end == DROP { NULL } else { end }
 }
