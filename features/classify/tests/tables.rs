@@ -1,5 +1,6 @@
 //! What operators type, and what becomes of packets.
 
+use quiver_core::pcap_file::PcapReader;
 use quiver_testkit::{Register, Router};
 
 fn router() -> Router {
@@ -149,6 +150,37 @@ fn filters_choose_what_is_traced() {
     router.cli("clear trace");
     router.cli("classify filter del trace");
     assert!(router.refused("trace add test-input 5 filter").contains("classify filter trace"));
+}
+
+/// What frames a capture writes down while others pass.
+fn captured(router: &mut Router, point: &str, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let name = format!("quiver-classify-{point}-{}.pcap", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    router.cli(&format!("pcap trace {point} file {}", file.display()));
+    passed(router, frames);
+    router.cli("pcap trace off");
+    let reader = PcapReader::open(&file).expect("a pcap file");
+    let written = reader.map(|record| record.expect("a record").bytes).collect();
+    std::fs::remove_file(&file).expect("it was there");
+    written
+}
+
+#[test]
+fn a_frame_that_dies_at_its_output_is_captured_as_it_would_have_left() {
+    let (mut router, frames) = (router(), [ip4(2, 53), ip6(53)]);
+    let left = captured(&mut router, "tx", &frames);
+    for line in [
+        "classify table table 4 acl-miss-next deny mask l3 ip4 dst",
+        "classify table table 6 acl-miss-next deny mask l3 ip6 dst",
+        "set interface output acl intfc e1 ip4-table 4 ip6-table 6",
+    ] {
+        router.cli(line);
+    }
+    assert_eq!(captured(&mut router, "drop", &frames), left);
+    assert_eq!(router.count("classify-output-acl", "denied"), 2);
+    // One that dies behind its input is shown as it came in.
+    router.cli("set interface input acl intfc e0 ip4-table 4 ip6-table 6");
+    assert_eq!(captured(&mut router, "drop", &frames), frames);
 }
 
 #[test]

@@ -193,6 +193,7 @@ fn prepend(packet: &mut Packet, output: &Output, group_mac: [u8; 6]) -> Option<N
         _ => packet.push_block32(&field, count),
     };
     packet.tx = output.tx;
+    packet.l2_bytes = 0;
     done.then_some(output.output)
 }
 

@@ -48,6 +48,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4
         return Err(Ip4RewriteDrop::NoHeadroom);
     }
     packet.tx = adjacency.tx;
+    packet.l2_bytes = 0; // what was in front when it came in is overwritten
     Ok(adjacency.output)
 }
 

@@ -101,6 +101,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6
         return Err(Ip6RewriteDrop::NoHeadroom);
     }
     packet.tx = adjacency.tx;
+    packet.l2_bytes = 0; // what was in front when it came in is overwritten
     Ok(adjacency.output)
 }
 
