@@ -385,6 +385,16 @@ fn a_full_table_learns_no_more_and_what_it_knows_stays() {
     assert!(!writer.table().ports().is_full(domain));
 }
 
+#[test]
+fn no_more_is_learned_than_the_table_takes_whichever_limit_is_set_first() {
+    let mut writer = MacWriter::new(&Epochs::new(1), 50, Seed::fixed(1)).expect("memory");
+    writer.set_learn_limit(40);
+    for (entries_max, learn_limit) in [(45, 40), (60, 40), (30, 30), (70, 70), (50, 50)] {
+        writer.set_entries_max(entries_max).expect("below the capacity");
+        assert_eq!(writer.learn_limit(), learn_limit, "of {entries_max}");
+    }
+}
+
 /// Readers that know what must be there, while the writer learns, moves and sweeps: an answer is
 /// always that key's, on one of the ports where it was.
 #[test]

@@ -135,7 +135,8 @@ impl MacWriter {
         self.entries_max
     }
 
-    /// Let at most so many entries in. What is in it stays.
+    /// Let at most so many entries in. What is in it stays. As many may be learned, unless
+    /// [`set_learn_limit`](Self::set_learn_limit) has said fewer.
     ///
     /// # Errors
     /// The limit is above the table's capacity.
@@ -145,7 +146,7 @@ impl MacWriter {
         }
         let no_limit_of_its_own = |limit: usize, old: usize| limit >= old;
         let old = std::mem::replace(&mut self.entries_max, entries_max);
-        if no_limit_of_its_own(self.learn_limit, old) {
+        if no_limit_of_its_own(self.learn_limit, old) || self.learn_limit > entries_max {
             self.learn_limit = entries_max;
         }
         for domain in &mut self.domains {

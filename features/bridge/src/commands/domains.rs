@@ -120,7 +120,14 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("set l2fib entries-max 100000")
             .run(|engine: &mut Engine, args| {
                 let entries_max = args.get::<u64>("entries")? as usize;
-                bridges_mut(engine)?.macs.set_entries_max(entries_max)?;
+                let bridges = bridges_mut(engine)?;
+                bridges.macs.set_entries_max(entries_max)?;
+                // A domain's own limit stays, even when it was above the last maximum.
+                let own = |domain: &BridgeDomain| Some((domain.index, domain.learn_limit?));
+                let limits: Vec<_> = bridges.domains().values().filter_map(own).collect();
+                for (index, limit) in limits {
+                    bridges.macs.set_domain_learn_limit(index, limit);
+                }
                 Ok(Output::none())
             }),
     );

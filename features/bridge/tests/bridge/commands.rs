@@ -185,6 +185,13 @@ fn the_tables_limit_is_set_while_it_runs_and_kept() {
     speak(&mut router, "e0", 5);
     assert_eq!(known_at(&mut router, mac(5)).as_deref(), Some("e0"));
     assert_eq!(router.json("show bridge-domain 1")[0]["learn_limit"], 4);
+    router.cli("set bridge-domain learn-limit 1 7");
+    router.cli("set l2fib entries-max 9");
+    router.cli("set l2 learn limit 5");
+    router.cli("set l2fib entries-max 4");
+    assert_eq!(router.json("show l2fib")["learned_at_most"], 4);
+    router.cli("set l2fib entries-max 9");
+    assert_eq!(router.json("show bridge-domain 1")[0]["learn_limit"], 7);
 }
 
 #[test]
