@@ -17,7 +17,7 @@ pub use crate::held::{Held, Neighbours};
 pub use crate::policers::{
     Action, Count, Counts, NO_POLICER, POLICERS_MAX, Policer, Policers, Terms, Verdict,
 };
-pub use crate::tables::{PolicerTables, TableKeeper, set_tables};
+pub use crate::tables::{PolicerTables, TableKeeper, set_tables, tables_of};
 pub use crate::users::{PolicerNames, hold, release, unknown};
 
 /// Share the policers. Each feature that meters by them calls it; the order does not matter.

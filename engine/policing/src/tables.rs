@@ -15,14 +15,27 @@ pub struct PolicerTables {
     pub l2: Option<u16>,
 }
 
-/// Lets an interface have tables, for what it sends (true) or receives.
-type SetTables = fn(&mut Engine, (InterfaceId, bool), PolicerTables) -> Result<(), Refusal>;
+/// An interface, and whether it is about packets that it sends (true) or receives.
+type On = (InterfaceId, bool);
+/// Lets an interface have tables.
+type SetTables = fn(&mut Engine, On, PolicerTables) -> Result<(), Refusal>;
+/// The tables that an interface has.
+type GetTables = fn(&Engine, On) -> PolicerTables;
 
 /// Who keeps classifier tables; in the engine where there are such tables.
 #[derive(Clone, Copy)]
 pub struct TableKeeper {
     /// [`set_tables`] without its look for somebody who keeps them.
     pub set: SetTables,
+    /// [`tables_of`] without that look.
+    pub get: GetTables,
+}
+
+/// The tables that packets of an interface are looked up in for their policer. `is_output`: packets
+/// that it sends.
+pub fn tables_of(engine: &Engine, (on, is_output): (InterfaceId, bool)) -> PolicerTables {
+    let keeper = engine.get::<TableKeeper>();
+    keeper.map_or_else(PolicerTables::default, |keeper| (keeper.get)(engine, (on, is_output)))
 }
 
 /// Let the sessions that packets of an interface meet in these tables say which policer meters

@@ -198,6 +198,17 @@ pub(crate) fn set_policer_tables(
     set_lists(engine, (id, Purpose::Police, Direction::of(is_output)), Lists { ip4, ip6, l2 })
 }
 
+/// The tables that say which policer meters packets of an interface.
+pub(crate) fn policer_tables(
+    engine: &Engine,
+    (id, is_output): (InterfaceId, bool),
+) -> PolicerTables {
+    let on = (id, Purpose::Police, Direction::of(is_output));
+    let lists = engine.get::<Config>().and_then(|config| config.lists.get(&on));
+    let Lists { ip4, ip6, l2 } = lists.copied().unwrap_or_default();
+    PolicerTables { ip4, ip6, l2 }
+}
+
 impl Config {
     fn set(&mut self, on: On, lists: Lists) {
         if lists == Lists::default() {

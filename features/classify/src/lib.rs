@@ -66,7 +66,7 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(config);
         engine.insert(Filters::default());
-        engine.insert(TableKeeper { set: config::set_policer_tables });
+        engine.insert(TableKeeper { set: config::set_policer_tables, get: config::policer_tables });
         engine.on_interface_change(config::follow_interface);
     });
 }

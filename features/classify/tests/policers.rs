@@ -58,7 +58,11 @@ fn a_session_says_which_policer_meters_its_packets() {
         assert_eq!((hits, policer), (&6.into(), &"gold".into()));
         let listed = router.json("show classify policer type ip6");
         assert_eq!((&listed[0]["direction"], &listed[0]["table"]), (&word.into(), &3.into()));
+        let listed = router.json(&format!("show policer classify {on}"));
+        let tables = ["ip4_table", "ip6_table", "l2_table"].map(|key| listed[0][key].as_u64());
+        assert_eq!((&listed[0]["direction"], tables), (&word.into(), [Some(2), Some(3), None]));
         router.cli(&format!("set policer classify interface {on} {word} del"));
+        assert_eq!(router.json("show policer classify").as_array().map(Vec::len), Some(0));
         assert_eq!(passed(&mut router, &vec![ip4(2, 53); 9]), 9);
     }
 }

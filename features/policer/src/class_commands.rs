@@ -1,12 +1,12 @@
 //! Commands about policers of access lists, and of classifier tables.
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
-    quoted,
+    Args, Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    order, quoted,
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
-use quiver_policing::{PolicerTables, set_tables};
+use quiver_policing::{PolicerTables, set_tables, tables_of};
 
 use crate::class_config::{self, On};
 use crate::commands::GROUP;
@@ -63,7 +63,11 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show policer classify [<interface>]")
             .group(GROUP)
-            .help("Show which policers meter what access lists permit")
+            .help("Show which access lists and classifier tables say which policer meters packets")
+            .details(
+                "A list has one policer. Of tables, each session says which policer it has (`show \
+                 classify tables verbose`).",
+            )
             .run_or_begin(show),
     );
 }
@@ -99,6 +103,15 @@ fn set_tables_of(engine: &mut Engine, on: On, args: &Args<'_>) -> Result<Output,
     Ok(Output::none())
 }
 
+/// What says which policer meters packets of an interface.
+#[derive(Clone, Copy)]
+enum Class {
+    /// Classifier tables.
+    Tables,
+    /// The access list of this number.
+    List(u32),
+}
+
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
     let columns = [
@@ -106,20 +119,45 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         Column::left("Direction"),
         Column::right("ACL"),
         Column::left("Policer"),
+        Column::right("IPv4 table").key("ip4_table"),
+        Column::right("IPv6 table").key("ip6_table"),
+        Column::right("L2 table").key("l2_table"),
     ];
-    let all = engine.get::<Config>().into_iter().flat_map(|config| &config.classes);
-    let of = all.filter(|((id, _), _)| only.is_none_or(|only| only == *id));
-    let keys: Vec<(On, u32)> =
-        of.flat_map(|(on, of)| of.keys().map(move |list| (*on, *list))).collect();
-    let add = |engine: &Engine, table: &mut Table, (on, list): (On, u32)| {
-        let config = engine.get::<Config>();
-        let class = config.and_then(|config| config.classes.get(&on)?.get(&list));
-        if let Some(class) = class {
-            let row = table.row().cell(engine.interface_name(on.0)).cell(on.1.word());
-            row.cell(list).cell(&class.policer);
+    let ids = engine.interfaces_by_name().map(|interface| interface.id);
+    let keys: Vec<(On, Class)> = ids
+        .filter(|id| only.is_none_or(|only| only == *id))
+        .flat_map(|id| Direction::ALL.map(|direction| (id, direction)))
+        .flat_map(|on| {
+            let classes = engine.get::<Config>().and_then(|config| config.classes.get(&on));
+            let lists = classes.into_iter().flat_map(|of| of.keys());
+            // Tables meter first.
+            std::iter::once(Class::Tables)
+                .chain(lists.map(|list| Class::List(*list)))
+                .map(move |class| (on, class))
+        })
+        .collect();
+    Listing::over("classes", columns, keys, add_class).begin(engine)
+}
+
+fn add_class(engine: &Engine, table: &mut Table, (on, class): (On, Class)) {
+    let (id, direction) = on;
+    let (list, policer, tables) = match class {
+        Class::Tables => (None, None, tables_of(engine, (id, direction == Direction::Output))),
+        Class::List(list) => {
+            let config = engine.get::<Config>();
+            let class = config.and_then(|config| config.classes.get(&on)?.get(&list));
+            let Some(class) = class else { return };
+            (Some(list), Some(&class.policer), PolicerTables::default())
         }
     };
-    Listing::over("classes", columns, keys, add).begin(engine)
+    if list.is_none() && tables == PolicerTables::default() {
+        return;
+    }
+    let row = table.row().cell(engine.interface_name(id)).cell(direction.word());
+    let row = row.cell(Cell::optional(list, "none")).cell(Cell::optional(policer, "none"));
+    row.cell(Cell::optional(tables.ip4, "none"))
+        .cell(Cell::optional(tables.ip6, "none"))
+        .cell(Cell::optional(tables.l2, "none"));
 }
 
 /// `show running-config`: the policers of an interface's lists.
