@@ -5,6 +5,8 @@
 //! arrives whole; what is read of the line afterwards is ordered after it, as everywhere on x86-64.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::cells::{LongBucket, ShortBucket};
 use crate::memory::ZeroValid;
 use quiver_core::cpu::Variant;
@@ -20,6 +22,16 @@ pub(super) trait Compare: Copy {
     fn short(self, bucket: &ShortBucket, expected: u64) -> u32;
     /// Slots with this tag, as a mask.
     fn long(self, bucket: &LongBucket, tag: u16) -> u32;
+
+    /// Are the words of an object's key these?
+    #[inline(always)]
+    fn is_key<const N: usize>(self, stored: &[AtomicU64; N], key: &[u64; N]) -> bool {
+        let mut differs = 0;
+        for word in 0..N {
+            differs |= stored[word].load(Ordering::Relaxed) ^ key[word];
+        }
+        differs == 0
+    }
 }
 
 /// A word at a time, on any processor.
@@ -43,7 +55,7 @@ pub(super) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Compare, LongBucket, ShortBucket, Variant};
+    use super::{AtomicU64, Compare, LongBucket, Scalar, ShortBucket, Variant};
     use crate::exact::cells::{LONG_MASK, SHORT_COMPARED};
     use std::arch::asm;
     use std::arch::x86_64::*;
@@ -96,6 +108,44 @@ mod x86 {
             // SAFETY: as above.
             unsafe { long_avx512(bucket, tag) }
         }
+
+        #[inline(always)]
+        fn is_key<const N: usize>(self, stored: &[AtomicU64; N], key: &[u64; N]) -> bool {
+            if !(WORDS_MIN..=VECTOR_WORDS).contains(&N) {
+                return Scalar.is_key(stored, key);
+            }
+            // SAFETY: as above; the words fit in a vector.
+            unsafe { is_key_avx512(stored, key) }
+        }
+    }
+
+    /// Words of a vector of AVX-512.
+    const VECTOR_WORDS: usize = 8;
+
+    /// Keys of fewer words are compared word by word: a vector gains nothing.
+    const WORDS_MIN: usize = 4;
+
+    /// As [`Compare::is_key`], of at most [`VECTOR_WORDS`] words at once.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn is_key_avx512<const N: usize>(stored: &[AtomicU64; N], key: &[u64; N]) -> bool {
+        debug_assert!(N <= VECTOR_WORDS);
+        let words: __mmask8 = ((1u32 << N) - 1) as __mmask8;
+        let stored_words: __m512i;
+        // SAFETY: reads the N words that `stored` refers to, all in atomics; of what is masked out
+        // nothing is read.
+        unsafe {
+            asm!(
+                "vmovdqu64 {stored_words}{{{words}}}{{z}}, zmmword ptr [{stored}]",
+                stored_words = out(zmm_reg) stored_words,
+                words = in(kreg) words,
+                stored = in(reg) stored.as_ptr(),
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        // SAFETY: as above, of `key`.
+        let key_words = unsafe { _mm512_maskz_loadu_epi64(words, key.as_ptr().cast()) };
+        _mm512_cmpneq_epi64_mask(stored_words, key_words) == 0
     }
 
     /// The first half of a bucket.
@@ -191,4 +241,43 @@ fn run_avx2(batch: impl Batch, compare: Avx2) {
 )]
 fn run_avx512(batch: impl Batch, compare: Avx512) {
     batch.run(compare);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each word of a key counts, and nothing behind it.
+    fn each_word_counts<const N: usize>(compare: impl Compare) {
+        let key: [u64; N] = std::array::from_fn(|at| (at as u64 + 1) << (at * 5));
+        let stored = key.map(AtomicU64::new);
+        assert!(compare.is_key(&stored, &key), "{N} words");
+        for bit in 0..64 * N {
+            let mut other = key;
+            other[bit / 64] ^= 1 << (bit % 64);
+            assert!(!compare.is_key(&stored, &other), "bit {bit} of {N} words");
+        }
+    }
+
+    fn keys_of_any_length(compare: impl Compare) {
+        each_word_counts::<1>(compare);
+        each_word_counts::<2>(compare);
+        each_word_counts::<3>(compare);
+        each_word_counts::<4>(compare);
+        each_word_counts::<5>(compare);
+        each_word_counts::<7>(compare);
+        each_word_counts::<8>(compare);
+        each_word_counts::<9>(compare);
+        each_word_counts::<11>(compare);
+    }
+
+    #[test]
+    fn a_key_is_equal_if_all_of_its_words_are() {
+        keys_of_any_length(Scalar);
+        #[cfg(target_arch = "x86_64")]
+        {
+            Avx2::new().into_iter().for_each(keys_of_any_length);
+            Avx512::new().into_iter().for_each(keys_of_any_length);
+        }
+    }
 }

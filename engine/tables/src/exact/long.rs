@@ -32,6 +32,19 @@ pub trait ObjectKeys<const N: usize>: Send + Sync {
     fn key(&self, index: u32) -> &[AtomicU64; N];
 }
 
+/// A thing that is looked up, by a key of `N` words.
+pub trait HasKey<const N: usize> {
+    /// Its key.
+    fn key(&self) -> &[u64; N];
+}
+
+impl<const N: usize> HasKey<N> for [u64; N] {
+    #[inline(always)]
+    fn key(&self) -> &[u64; N] {
+        self
+    }
+}
+
 /// What [`LongTable::lookup_slice`] says of a key that is not there.
 pub const NOT_FOUND: u32 = u32::MAX;
 
@@ -75,17 +88,6 @@ struct Pending {
 
 const PENDING: usize = 64;
 
-/// Is the key of the object at `index` this one?
-#[inline(always)]
-fn is_key<K: ObjectKeys<N>, const N: usize>(keys: &K, index: u32, key: &[u64; N]) -> bool {
-    let stored = keys.key(index);
-    let mut differs = 0;
-    for word in 0..N {
-        differs |= stored[word].load(Ordering::Relaxed) ^ key[word];
-    }
-    differs == 0
-}
-
 impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
     /// The index of the object with `key`.
     #[inline]
@@ -102,14 +104,14 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
     /// The indexes of the objects with `keys`, into as many of `indexes`; [`NOT_FOUND`] where there
     /// is none.
     #[inline]
-    pub fn lookup_slice(&self, variant: Variant, keys: &[[u64; N]], indexes: &mut [u32]) {
+    pub fn lookup_slice<T: HasKey<N>>(&self, variant: Variant, keys: &[T], indexes: &mut [u32]) {
         run(variant, LongBatch { table: self, keys, indexes });
     }
 
     /// At most 256 keys: ask for buckets; some way behind compare tags and ask for objects; some
     /// way behind that compare keys; go on with what is not there.
     #[inline(always)]
-    fn lookup_vector(&self, compare: impl Compare, keys: &[[u64; N]], indexes: &mut [u32]) {
+    fn lookup_vector<T: HasKey<N>>(&self, compare: impl Compare, keys: &[T], indexes: &mut [u32]) {
         let (view, seed, objects) = (self.segments.view(), &self.seed, &*self.keys);
         let count = keys.len().min(indexes.len());
         let (keys, indexes) = (&keys[..count], &mut indexes[..count]);
@@ -122,7 +124,7 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
             let asked = &keys[start.min(count)..(start + CHUNK).min(count)];
             let at = start % RING;
             let hashes = &mut ring.hashes[at..at + CHUNK];
-            hashes.iter_mut().zip(asked).for_each(|(hash, key)| *hash = seed.hash(key));
+            hashes.iter_mut().zip(asked).for_each(|(hash, key)| *hash = seed.hash(key.key()));
             // A loop of its own, which becomes vectors.
             let mut entries = [0; CHUNK];
             entries.iter_mut().zip(&*hashes).for_each(|(entry, hash)| *entry = view.entry(*hash));
@@ -143,7 +145,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
             for lane in chunk(start) {
                 let at = lane % RING;
                 let (state, index) = (ring.states[at], ring.candidates[at]);
-                let hit = is_key(objects, index, &keys[lane]) & (state & (PASSED - 1) != 0);
+                let is_key = compare.is_key(objects.key(index), keys[lane].key());
+                let hit = is_key & (state & (PASSED - 1) != 0);
                 indexes[lane] = if hit { index } else { NOT_FOUND };
                 pending.lanes[pending.count % PENDING] = lane as u8;
                 pending.hashes[pending.count % PENDING] = ring.hashes[at];
@@ -162,12 +165,12 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
     /// Look into the second, third, … bucket of what is pending, in its old segment; or, where a
     /// tag was right and its key was not, into all of them.
     #[inline(always)]
-    fn go_on(
+    fn go_on<T: HasKey<N>>(
         &self,
         compare: impl Compare,
         view: &View<'_, LongBucket>,
         pending: &mut Pending,
-        keys: &[[u64; N]],
+        keys: &[T],
         indexes: &mut [u32],
     ) {
         let objects = &*self.keys;
@@ -193,14 +196,15 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
             let mut left = 0;
             for at in 0..count {
                 let (lane, hash, base) = (pending.lanes[at], pending.hashes[at], pending.bases[at]);
-                let key = &keys[usize::from(lane)];
+                let key = keys[usize::from(lane)].key();
                 let (state, index) = (states[at], candidates[at]);
                 if state >> 31 != 0 {
                     let found = find(view, objects, base, hash, key);
                     indexes[usize::from(lane)] = found.map_or(NOT_FOUND, |found| found.index);
                     continue;
                 }
-                let hit = is_key(objects, index, key) & (state & (PASSED - 1) != 0);
+                let is_key = compare.is_key(objects.key(index), key);
+                let hit = is_key & (state & (PASSED - 1) != 0);
                 indexes[usize::from(lane)] = if hit { index } else { NOT_FOUND };
                 (pending.lanes[left], pending.hashes[left], pending.bases[left]) =
                     (lane, hash, base);
@@ -213,20 +217,20 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
         }
         for at in 0..std::mem::take(&mut pending.count).min(PENDING) {
             let (lane, hash, base) = (pending.lanes[at], pending.hashes[at], pending.bases[at]);
-            let found = find(view, objects, base, hash, &keys[usize::from(lane)]);
+            let found = find(view, objects, base, hash, keys[usize::from(lane)].key());
             indexes[usize::from(lane)] = found.map_or(NOT_FOUND, |found| found.index);
         }
     }
 }
 
 /// Keys to look up, and where to put the answers.
-struct LongBatch<'b, K: ObjectKeys<N>, const N: usize> {
+struct LongBatch<'b, K: ObjectKeys<N>, T, const N: usize> {
     table: &'b LongTable<K, N>,
-    keys: &'b [[u64; N]],
+    keys: &'b [T],
     indexes: &'b mut [u32],
 }
 
-impl<K: ObjectKeys<N>, const N: usize> Batch for LongBatch<'_, K, N> {
+impl<K: ObjectKeys<N>, T: HasKey<N>, const N: usize> Batch for LongBatch<'_, K, T, N> {
     #[inline(always)]
     fn run(self, compare: impl Compare) {
         for (keys, indexes) in self.keys.chunks(VECTOR).zip(self.indexes.chunks_mut(VECTOR)) {
@@ -269,7 +273,7 @@ fn find<K: ObjectKeys<N>, const N: usize>(
         while mask != 0 {
             let slot = mask.trailing_zeros() as usize;
             let index = bucket.index(slot);
-            if is_key(keys, index, key) {
+            if Scalar.is_key(keys.key(index), key) {
                 return Some(Found { place, slot, probe, index });
             }
             mask &= mask - 1;

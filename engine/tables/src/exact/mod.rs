@@ -21,7 +21,7 @@ mod short;
 #[cfg(not(loom))]
 pub use self::{
     hash::{KEY_WORDS_MAX, Seed},
-    long::{LongTable, LongWriter, NOT_FOUND, ObjectKeys},
+    long::{HasKey, LongTable, LongWriter, NOT_FOUND, ObjectKeys},
     objects::{Objects, ObjectsWriter},
     segments::PROBES,
     short::{ShortTable, ShortWriter, Value},
