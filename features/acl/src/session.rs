@@ -30,7 +30,7 @@ use crate::tables::Direction;
 /// Words of a session: one cache line.
 pub(crate) const WORDS: usize = 8;
 /// Words of a key.
-const KEY_WORDS: usize = 5;
+pub(crate) const KEY_WORDS: usize = 5;
 const SEEN: usize = 5;
 const MADE: usize = 6;
 const TCP: usize = 7;
@@ -95,18 +95,31 @@ impl<A: Classified> Flow<A> {
     #[inline(always)]
     pub fn key(self, interface: u32) -> (SessionKey, bool) {
         let (from, to) = (self.source.halves(), self.destination.halves());
-        let (from_port, to_port) = self.ports;
-        let is_high = (from, from_port) > (to, to_port);
-        let (low, high) = if is_high { (to, from) } else { (from, to) };
-        let (low_port, high_port) =
-            if is_high { (to_port, from_port) } else { (from_port, to_port) };
+        let (from_port, to_port) = (u64::from(self.ports.0), u64::from(self.ports.1));
+        // Either end may be the high one: a branch would be foreseen half of the time.
+        let is_high = match A::BITS {
+            32 => from.1 << 16 | from_port > to.1 << 16 | to_port,
+            _ => {
+                let whole = |(high, low): (u64, u64)| u128::from(high) << 64 | u128::from(low);
+                let (from, to) = (whole(from), whole(to));
+                (from > to) | ((from == to) & (from_port > to_port))
+            }
+        };
+        let swaps = u64::from(is_high).wrapping_neg();
+        let in_order = |from: u64, to: u64| {
+            let differs = (from ^ to) & swaps;
+            (from ^ differs, to ^ differs)
+        };
+        let (low, high) = (in_order(from.0, to.0), in_order(from.1, to.1));
+        let (low, high) = ((low.0, high.0), (low.1, high.1));
+        let (low_port, high_port) = in_order(from_port, to_port);
         let family = if A::BITS == 128 { IS_IP6 } else { 0 };
         let requests = match self.is_reply {
             Some(is_reply) if is_reply != is_high => HIGH_REQUESTS,
             _ => 0,
         };
-        let rest = u64::from(low_port) << 48
-            | u64::from(high_port) << 32
+        let rest = low_port << 48
+            | high_port << 32
             | u64::from(self.protocol) << 24
             | PRESENT
             | family
@@ -135,6 +148,12 @@ pub(crate) fn flow_of<A: Classified>(key: &Key<A>) -> Flow<A> {
         protocol: (key.fields & field::PROTOCOL) as u8,
         is_reply: None,
     }
+}
+
+/// Word 5 of a session that the lists of an epoch permit and whose last packet came in a second.
+#[inline(always)]
+pub(crate) fn seen_word(epoch: u32, second: u32) -> u64 {
+    u64::from(second) | u64::from(epoch) << 32
 }
 
 /// The TCP flags of a packet, of its fields.
@@ -179,7 +198,7 @@ impl NewSession {
             false => Tcp::default(),
         };
         let [a, b, c, d, e] = self.key;
-        let seen = u64::from(self.now_s) | u64::from(self.epoch) << 32;
+        let seen = seen_word(self.epoch, self.now_s);
         [a, b, c, d, e, seen, u64::from(self.fields) | u64::from(flags) << 32, tcp.0.into()]
     }
 }
@@ -265,6 +284,14 @@ impl Session<'_> {
     #[inline(always)]
     pub fn epoch(self) -> u32 {
         (self.word(SEEN) >> 32) as u32
+    }
+
+    /// Does a packet with these fields, in the second that [`seen_word`] has, leave the session as
+    /// it is, and belongs to it?
+    #[inline(always)]
+    pub fn stays(self, seen: u64, fields: u32) -> bool {
+        let is_tcp = fields & field::PROTOCOL == u32::from(IpProtocol::TCP.0);
+        (self.word(SEEN) == seen) & (!is_tcp | self.tcp().stays(tcp_flags(fields)))
     }
 
     /// The lists of an epoch permit it.
@@ -375,6 +402,75 @@ mod tests {
             let ends = session.ends();
             prop_assert_eq!(ends[0], (IpAddr::V6(Ipv6Addr::from_bits(source)), ports.0));
             prop_assert_eq!(ends[1], (IpAddr::V6(Ipv6Addr::from_bits(destination)), ports.1));
+        }
+    }
+
+    /// Addresses and ports that are often the same, or nearly.
+    fn near() -> impl Strategy<Value = (u128, u16)> {
+        let halves = prop::sample::select(vec![0_u64, 1, 2, u64::MAX]);
+        let address = (halves.clone(), halves).prop_map(|(high, low)| u128::from_halves(high, low));
+        (address, prop::sample::select(vec![0_u16, 1, u16::MAX]))
+    }
+
+    /// The words of a flow's ends as a comparison of pairs puts them in order, and whether the
+    /// source is the high one.
+    fn by_comparison<A: Classified>(flow: Flow<A>) -> ([u64; 4], u64, bool) {
+        let from = (flow.source.halves(), flow.ports.0);
+        let to = (flow.destination.halves(), flow.ports.1);
+        let ((low, low_port), (high, high_port)) = (from.min(to), from.max(to));
+        let ports = u64::from(low_port) << 16 | u64::from(high_port);
+        ([low.0, low.1, high.0, high.1], ports, from > to)
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_with_the_smaller_address_then_port_is_the_low_one(
+            one in prop_oneof![near(), any::<(u128, u16)>()],
+            other in prop_oneof![near(), any::<(u128, u16)>()],
+        ) {
+            let ports = (one.1, other.1);
+            let flow = Flow { source: one.0, destination: other.0, ports, protocol: 6, is_reply: None };
+            let (key, is_high) = flow.key(7);
+            let found = ([key[0], key[1], key[2], key[3]], key[4] >> 32, is_high);
+            prop_assert_eq!(found, by_comparison(flow));
+            let flow = Flow {
+                source: one.0 as u32, destination: other.0 as u32, ports, protocol: 6, is_reply: None,
+            };
+            let (key, is_high) = flow.key(7);
+            let found = ([key[0], key[1], key[2], key[3]], key[4] >> 32, is_high);
+            prop_assert_eq!(found, by_comparison(flow));
+        }
+
+        #[test]
+        fn what_stays_needs_neither_another_epoch_nor_second_nor_state(
+            epochs in (0_u32..3, 0_u32..3), seconds in (5_u32..7, 5_u32..7), is_high: bool,
+            protocol in prop::sample::select(vec![1_u8, 6, 17]),
+            flags: u8, before in prop::collection::vec((any::<bool>(), any::<u8>()), 0..4),
+        ) {
+            let fields = u32::from(protocol) | u32::from(flags) << field::TCP_FLAGS_SHIFT;
+            let (key, first_is_high) = flow((1000, 80), protocol).key(1);
+            let (epoch, now_s) = (epochs.0, seconds.0);
+            let new = NewSession {
+                key, is_high: first_is_high, fields: protocol.into(), direction: Direction::Input,
+                rx: 1, epoch, now_s,
+            };
+            let words = new.words().map(AtomicU64::new);
+            let session = Session(&words);
+            for (is_high, flags) in before {
+                if protocol == 6 {
+                    session.track(is_high, flags);
+                }
+            }
+            let as_they_are = || words.each_ref().map(|word| word.load(Ordering::Relaxed));
+            let unchanged = as_they_are();
+            let stays = session.stays(seen_word(epochs.1, seconds.1), fields);
+            let is_settled = protocol != 6 || session.tcp().stays(flags);
+            prop_assert_eq!(stays, epochs.0 == epochs.1 && seconds.0 == seconds.1 && is_settled);
+            if stays {
+                prop_assert!(protocol != 6 || session.track(is_high, flags));
+                session.refresh(seconds.1);
+            }
+            prop_assert_eq!(as_they_are(), unchanged);
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use quiver_classifier::{Key, NONE, field};
 use quiver_core::InterfaceId;
+use quiver_core::cpu::Body;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::Pass;
 use quiver_tables::exact::NOT_FOUND;
@@ -12,12 +13,13 @@ use quiver_wire::IpProtocol;
 
 use crate::icmp::{self, Message};
 use crate::session::{
-    Class, NO_KEY, Objects, Session, SessionKey, Table, Writer, flow_of, is_direct, tcp_flags,
+    Class, KEY_WORDS, NO_KEY, Objects, Session, SessionKey, Table, Writer, flow_of, is_direct,
+    seen_word, tcp_flags,
 };
 use crate::tables::{Attached, Compiled, DENY, ESTABLISHED, Part, REFLECT, Search};
 
-/// Keys that are looked up in step.
-const BATCH: usize = 64;
+/// Keys that are looked up in step: those of a block.
+const BATCH: usize = 128;
 /// Timeouts in seconds, by [`Class`]: UDP and all others (RFC 4787 REQ-5), TCP established and not
 /// (RFC 5382 REQ-5).
 pub(crate) const TIMEOUTS_S: [u32; 3] = [300, 7_440, 120];
@@ -162,6 +164,51 @@ fn session_key<F: Part>(key: &Key<F::Address>) -> (SessionKey, bool) {
     }
 }
 
+/// Packets whose sessions are looked up in step, at most [`BATCH`].
+struct WithSession<'b, F: Part> {
+    attached: &'b Attached,
+    table: &'b Table,
+    objects: &'b Objects,
+    keys: &'b [Key<F::Address>],
+    epoch: u32,
+    search: Search,
+    pass: Pass<'b>,
+    /// Places of the packets that belong to none.
+    missed: &'b mut [u8; BATCH],
+}
+
+impl<F: Part> Body for WithSession<'_, F> {
+    /// How many belong to none.
+    type Answer = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let WithSession { attached, objects, epoch, search, pass, missed, .. } = self;
+        let count = self.keys.len().min(BATCH);
+        let keys = &self.keys[..count];
+        // One array, so that it is cleared at once.
+        let mut words = [0; KEY_WORDS * BATCH];
+        let (wanted, _) = words.as_chunks_mut();
+        for (wanted, key) in wanted.iter_mut().zip(keys) {
+            *wanted = session_key::<F>(key).0;
+        }
+        let mut indexes = [NOT_FOUND; BATCH];
+        self.table.lookup_slice(search.variant, &wanted[..count], &mut indexes[..count]);
+        let seen = seen_word(epoch, search.now_s);
+        let mut misses = 0;
+        for ((at, key), index) in (0..).zip(keys).zip(indexes) {
+            let passes = index != NOT_FOUND && {
+                let session = Session(objects.get(index));
+                session.stays(seen, key.fields)
+                    || attached.takes_key::<F>(session, key, epoch, search, pass)
+            };
+            missed[misses % BATCH] = at;
+            misses += usize::from(!passes);
+        }
+        misses
+    }
+}
+
 impl Attached {
     /// As [`find`](Attached::find), for packets of one interface whose lists make sessions.
     #[inline(never)]
@@ -181,21 +228,17 @@ impl Attached {
             let Some(first) = keys.first() else { return };
             let is_one_flow = search.is_uniform && keys.iter().all(|key| key == first);
             let asked = if is_one_flow { 1 } else { keys.len() };
-            let (mut wanted, mut is_high) = ([NO_KEY; BATCH], [false; BATCH]);
-            for (at, key) in keys.iter().take(asked).enumerate() {
-                (wanted[at], is_high[at]) = session_key::<F>(key);
-            }
-            let mut indexes = [NOT_FOUND; BATCH];
-            table.lookup_slice(search.variant, &wanted[..asked], &mut indexes[..asked]);
-            let (mut missed, mut misses) = ([0u8; BATCH], 0);
-            for (at, key) in keys.iter().take(asked).enumerate() {
-                let passes = indexes[at] != NOT_FOUND && {
-                    let session = Session(objects.get(indexes[at]));
-                    self.takes::<F>(session, key.fields, is_high[at], epoch, search, pass)
-                };
-                missed[misses] = at as u8;
-                misses += usize::from(!passes);
-            }
+            let mut missed = [0; BATCH];
+            let misses = search.variant.run(WithSession::<F> {
+                attached: self,
+                table,
+                objects,
+                keys: &keys[..asked],
+                epoch,
+                search,
+                pass,
+                missed: &mut missed,
+            });
             if misses == asked {
                 self.find_in_lists::<F>(lists, search, keys, found);
                 continue;
@@ -225,6 +268,20 @@ impl Attached {
         for (answer, at) in answers.iter().zip(missed) {
             found[usize::from(*at)] = *answer;
         }
+    }
+
+    /// As [`takes`](Self::takes), of a packet that is [direct](is_direct).
+    #[inline(never)]
+    fn takes_key<F: Part>(
+        &self,
+        session: Session<'_>,
+        key: &Key<F::Address>,
+        epoch: u32,
+        search: Search,
+        pass: Pass<'_>,
+    ) -> bool {
+        let (_, is_high) = session_key::<F>(key);
+        self.takes::<F>(session, key.fields, is_high, epoch, search, pass)
     }
 
     /// Does a packet with these fields belong to the session that its key leads to? Then the
