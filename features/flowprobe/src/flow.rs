@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::InterfaceId;
 use quiver_export::records::Record;
-use quiver_tables::sessions::{SessionTable, SessionsWriter};
+use quiver_tables::sessions::{SessionObjects, SessionTable, SessionsWriter};
 use quiver_wire::IpProtocol;
 
 use crate::key::{
@@ -53,6 +53,8 @@ const FLAGS: u64 = 0xff << FLAGS_SHIFT;
 
 /// What keys are looked up in.
 pub(crate) type Table = SessionTable<WORDS, KEY_WORDS, 1>;
+/// The flows.
+pub(crate) type Objects = SessionObjects<WORDS, KEY_WORDS, 1>;
 /// Who makes flows.
 pub(crate) type Writer = SessionsWriter<WORDS, KEY_WORDS, 1>;
 

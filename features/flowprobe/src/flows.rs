@@ -1,13 +1,13 @@
 //! The flows of one worker.
 
 use quiver_core::InterfaceId;
-use quiver_core::cpu::{Variant, prefetch};
+use quiver_core::cpu::{Body, Variant, prefetch};
 use quiver_export::records::Recorder;
 use quiver_sessions::places_of_turn;
 use quiver_tables::exact::NOT_FOUND;
 use quiver_tables::sessions::SessionError;
 
-use crate::flow::{self, EndReason, FlowRecord, KEY_WORDS, SECOND_LINE, Table, Writer};
+use crate::flow::{self, EndReason, FlowRecord, Objects, SECOND_LINE, Table, Writer};
 use crate::key::{FlowKey, Link};
 use crate::shared::Timers;
 
@@ -20,49 +20,58 @@ const ENDED_MS: u64 = 1_000;
 pub(crate) struct Flows {
     pub writer: Writer,
     table: Table,
-    /// Keys that are looked up, and their flows.
-    wanted: [[u64; KEY_WORDS]; BATCH],
+    /// Flows of keys that were looked up.
     found: [u32; BATCH],
     recorder: Recorder<FlowRecord>,
+}
+
+/// At most [`BATCH`] packets that are counted, each with its key.
+struct Counting<'b> {
+    table: &'b Table,
+    objects: &'b Objects,
+    variant: Variant,
+    now_ms: u64,
+    keys: &'b [FlowKey],
+    /// As long as the keys.
+    found: &'b mut [u32],
+    missing: &'b mut [bool],
+}
+
+impl Body for Counting<'_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Counting { objects, now_ms, keys, found, .. } = self;
+        self.table.lookup_slice(self.variant, keys, found);
+        if keys.first().is_some_and(|key| key.frame_octets != 0) {
+            for session in found.iter().filter(|found| **found != NOT_FOUND) {
+                prefetch(&objects.get(*session)[SECOND_LINE]);
+            }
+        }
+        for ((key, found), missing) in keys.iter().zip(found).zip(self.missing) {
+            // A packet that is not recorded has a key that no flow has.
+            let is_there = *found != NOT_FOUND;
+            *missing = !is_there & (key.packets != 0);
+            if is_there {
+                flow::add(objects.get(*found), key, now_ms);
+            }
+        }
+    }
 }
 
 impl Flows {
     pub fn new(writer: Writer, recorder: Recorder<FlowRecord>) -> Flows {
         let table = writer.table();
-        let (wanted, found) = ([[0; KEY_WORDS]; BATCH], [NOT_FOUND; BATCH]);
-        Flows { writer, table, wanted, found, recorder }
+        Flows { writer, table, found: [NOT_FOUND; BATCH], recorder }
     }
 
     /// Count the packets of a block that belong to flows; `missing` says which have none yet.
     pub fn count(&mut self, variant: Variant, now_ms: u64, keys: &[FlowKey], missing: &mut [bool]) {
+        let Flows { writer, table, found, .. } = self;
         for (keys, missing) in keys.chunks(BATCH).zip(missing.chunks_mut(BATCH)) {
-            self.find(variant, keys);
-            let objects = &**self.writer.objects();
-            for ((key, found), missing) in keys.iter().zip(&self.found).zip(missing) {
-                // A packet that is not recorded has a key that no flow has.
-                let is_there = *found != NOT_FOUND;
-                *missing = !is_there & (key.packets != 0);
-                if is_there {
-                    flow::add(objects.get(*found), key, now_ms);
-                }
-            }
-        }
-    }
-
-    /// Find the flows of at most [`BATCH`] keys.
-    #[inline(always)]
-    fn find(&mut self, variant: Variant, keys: &[FlowKey]) {
-        let Flows { writer, table, wanted, found, .. } = self;
-        let count = keys.len().min(BATCH);
-        for (wanted, key) in wanted.iter_mut().zip(keys) {
-            *wanted = key.words;
-        }
-        table.lookup_slice(variant, &wanted[..count], &mut found[..count]);
-        if keys.first().is_some_and(|key| key.frame_octets != 0) {
-            let objects = writer.objects();
-            for session in found[..count].iter().filter(|found| **found != NOT_FOUND) {
-                prefetch(&objects.get(*session)[SECOND_LINE]);
-            }
+            let (objects, found) = (&**writer.objects(), &mut found[..keys.len().min(BATCH)]);
+            variant.run(Counting { table, objects, variant, now_ms, keys, found, missing });
         }
     }
 

@@ -7,6 +7,7 @@
 //! which the flow keeps: with the flow's word the address is read again.
 
 use quiver_core::Packet;
+use quiver_tables::exact::HasKey;
 
 use crate::flow::KEY_WORDS;
 use crate::headers;
@@ -87,6 +88,13 @@ pub(crate) struct FlowKey {
     pub class: u8,
 }
 
+impl HasKey<KEY_WORDS> for FlowKey {
+    #[inline(always)]
+    fn key(&self) -> &[u64; KEY_WORDS] {
+        &self.words
+    }
+}
+
 /// What holds for a packet beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -108,10 +116,14 @@ impl Place {
             | if self.is_output { OUTPUT } else { 0 }
     }
 
-    /// May packets have the form that [`plain`] reads?
+    /// What word 4 of the keys has that [`plain`] reads; 0 where packets may not have that form.
     #[inline(always)]
-    fn has_plain(&self) -> bool {
-        self.shape == Shape::L3_L4 && !self.is_bare && self.kinds.any(Kinds::L2.0 | Kinds::IP4.0)
+    pub fn plain_tail(&self) -> u64 {
+        let is_recorded = self.kinds.any(Kinds::L2.0 | Kinds::IP4.0);
+        match self.shape == Shape::L3_L4 && !self.is_bare && is_recorded {
+            true => IS_IP4 | self.tail(Shape::L3_L4),
+            false => 0,
+        }
     }
 }
 
@@ -123,12 +135,13 @@ pub(crate) fn octets(said: u32, there: u32, packets: u64) -> u32 {
     if said > 0 && packets == 1 { said.min(there) } else { there }
 }
 
-/// The key of a packet; none when it is not recorded.
+/// The key of a packet; none when it is not recorded. `plain_tail` is that of the
+/// [place](Place::plain_tail).
 #[inline(always)]
-pub(crate) fn key(packet: &Packet, place: Place, secret: &Secret) -> FlowKey {
+pub(crate) fn key(packet: &Packet, place: Place, plain_tail: u64, secret: &Secret) -> FlowKey {
     let (bytes, on_wire) = (packet.bytes(), packet.on_wire());
-    if place.has_plain()
-        && let Some(key) = plain::key(bytes, on_wire, &place)
+    if plain_tail != 0
+        && let Some(key) = plain::key(bytes, on_wire, plain_tail)
     {
         return key;
     }

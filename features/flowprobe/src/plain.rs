@@ -1,7 +1,7 @@
 //! The key of the most frequent packets, read in one step: an Ethernet frame without tags, IPv4
 //! without options, no later fragment, UDP or TCP; addresses and ports make the flow.
 
-use crate::key::{FlowKey, IS_IP4, PORTS_SHIFT, PROTOCOL_SHIFT, Place, Shape, octets};
+use crate::key::{FlowKey, PORTS_SHIFT, PROTOCOL_SHIFT, octets};
 
 /// Bytes of the three headers, where the last one is TCP's. A frame of Ethernet has more.
 const HEADERS_BYTES: usize = 54;
@@ -13,9 +13,10 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The key of a packet of that form; `None` for others, which may have one all the same.
+/// The key of a packet of that form; `None` for others, which may have one all the same. `tail` is
+/// what word 4 has beside ports and protocol.
 #[inline(always)]
-pub(crate) fn key(bytes: &[u8], (packets, wire): (u64, u64), place: &Place) -> Option<FlowKey> {
+pub(crate) fn key(bytes: &[u8], (packets, wire): (u64, u64), tail: u64) -> Option<FlowKey> {
     let head: &[u8; HEADERS_BYTES] = bytes.first_chunk()?;
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
@@ -27,7 +28,6 @@ pub(crate) fn key(bytes: &[u8], (packets, wire): (u64, u64), place: &Place) -> O
         return None;
     }
     let there = wire.saturating_sub(ETHERNET_BYTES * packets) as u32;
-    let tail = IS_IP4 | place.tail(Shape::L3_L4);
     let upper = u64::from(word(34)) << PORTS_SHIFT | u64::from(protocol) << PROTOCOL_SHIFT;
     Some(FlowKey {
         words: [0, word(26).into(), 0, word(30).into(), upper | tail],
@@ -43,7 +43,7 @@ pub(crate) fn key(bytes: &[u8], (packets, wire): (u64, u64), place: &Place) -> O
 mod tests {
     use super::*;
     use crate::headers;
-    use crate::key::{Kinds, Secret};
+    use crate::key::{Kinds, Place, Secret, Shape};
     use proptest::prelude::*;
 
     proptest! {
@@ -76,7 +76,7 @@ mod tests {
             let whole = headers::key(&bytes, on_wire, &place, &Secret::random());
             let is_plain = (ether_type, version, fragment & 0x1fff) == (0x0800, 0x45, 0)
                 && matches!(protocol, 6 | 17);
-            prop_assert_eq!(key(&bytes, on_wire, &place), is_plain.then_some(whole));
+            prop_assert_eq!(key(&bytes, on_wire, place.plain_tail()), is_plain.then_some(whole));
         }
 
         #[test]
@@ -90,7 +90,7 @@ mod tests {
                 kinds: Kinds::IP4,
                 shape: Shape::L3_L4,
             };
-            prop_assert_eq!(key(&bytes, (1, bytes.len() as u64), &place), None);
+            prop_assert_eq!(key(&bytes, (1, bytes.len() as u64), place.plain_tail()), None);
         }
     }
 }

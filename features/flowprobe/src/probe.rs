@@ -47,6 +47,8 @@ pub(crate) struct Probed {
     /// Of what it receives.
     kinds: Kinds,
     is_bare: bool,
+    /// [`Place::plain_tail`] of what it receives.
+    plain_tail: u64,
     /// Of what is received: where packets go on.
     behind: Option<Behind>,
 }
@@ -120,10 +122,14 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Probed {
         let row = cx.interface(rx);
         let end = row.map_or(DROP, |row| row.input);
+        let (shape, kinds) = (self.shared.shape(), self.shared.kinds(rx.0, false));
+        let is_bare = row.is_some_and(|row| row.mac == [0; 6]);
+        let place = Place { interface: rx.0, is_output: false, is_bare, kinds, shape };
         Probed {
-            shape: self.shared.shape(),
-            kinds: self.shared.kinds(rx.0, false),
-            is_bare: row.is_some_and(|row| row.mac == [0; 6]),
+            shape,
+            kinds,
+            is_bare,
+            plain_tail: place.plain_tail(),
             behind: (!OUTPUT).then(|| cx.behind(DEVICE_INPUT, rx, self.id, end)),
         }
     }
@@ -135,7 +141,9 @@ impl<const OUTPUT: bool> LookUp for Probe<OUTPUT> {
 
     #[inline(always)]
     fn key(&self, state: Probed, packet: &mut Packet) -> FlowKey {
-        key(packet, self.place(state, packet), &self.shared.secret)
+        let place = self.place(state, packet);
+        let plain_tail = if OUTPUT { place.plain_tail() } else { state.plain_tail };
+        key(packet, place, plain_tail, &self.shared.secret)
     }
 
     #[inline(always)]
