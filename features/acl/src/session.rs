@@ -429,12 +429,17 @@ mod tests {
             other in prop_oneof![near(), any::<(u128, u16)>()],
         ) {
             let ports = (one.1, other.1);
-            let flow = Flow { source: one.0, destination: other.0, ports, protocol: 6, is_reply: None };
+            let flow =
+                Flow { source: one.0, destination: other.0, ports, protocol: 6, is_reply: None };
             let (key, is_high) = flow.key(7);
             let found = ([key[0], key[1], key[2], key[3]], key[4] >> 32, is_high);
             prop_assert_eq!(found, by_comparison(flow));
             let flow = Flow {
-                source: one.0 as u32, destination: other.0 as u32, ports, protocol: 6, is_reply: None,
+                source: one.0 as u32,
+                destination: other.0 as u32,
+                ports,
+                protocol: 6,
+                is_reply: None,
             };
             let (key, is_high) = flow.key(7);
             let found = ([key[0], key[1], key[2], key[3]], key[4] >> 32, is_high);
