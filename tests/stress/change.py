@@ -60,6 +60,10 @@ class Change:
         """Execute its teardown."""
         session.call_all(self.commands(self.teardown, 0, folder))
 
+    def notes(self) -> list[str]:
+        """What it measured, for the end of the run."""
+        return []
+
     def worker(self, rig: Fixture, folder: Path) -> Callable[[float], tuple[int, int]]:
         """What is done beside the load: cycles for so long; cycles and commands done by then."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +61,10 @@ class Stress:
     def add_row(self, row: Row) -> None:
         """A line of the table."""
         self.config.stash[ROWS].append(row)
+
+    def note(self, lines: Iterable[str]) -> None:
+        """Lines above the table."""
+        self.config.stash[HEAD].extend(lines)
 
     def quiet_round(self, duration_s: float = QUIET_ROUND_S) -> Round:
         """The load alone."""

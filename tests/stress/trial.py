@@ -76,4 +76,5 @@ def try_change(stress: Stress, change: Change, folder: Path) -> None:
     try:
         _attempts(stress, change, folder)
     finally:
+        stress.note(f"{change.name}: {line}" for line in change.notes())
         change.clean_up(stress.rig.session, folder)

@@ -12,6 +12,7 @@ from stress.changes.groups import GROUPS
 from stress.changes.interfaces import INTERFACES
 from stress.changes.labels import LABELS
 from stress.changes.links import LINKS, VLANS
+from stress.changes.long_lists import LONG_LISTS
 from stress.changes.neighbours import NEIGHBOURS
 from stress.changes.policies import POLICIES
 from stress.changes.reading import READING
@@ -28,6 +29,7 @@ CHANGES = [
     *INTERFACES,
     *TABLES,
     *POLICIES,
+    *LONG_LISTS,
     *BRIDGES,
     *LINKS,
     *FRAGMENTS,
