@@ -141,7 +141,7 @@ impl<T: Item> FairQueues<T> {
         (of.quantum_bytes / flows as i32).max(QUANTUM_MIN)
     }
 
-    /// Ask for the first flow of a node without classes of traffic.
+    /// Ask for the last flow of a node without classes of traffic, which leads to its first one.
     #[inline(always)]
     pub fn prefetch(&self, queue: &Queue) {
         let Tin { new, old, .. } = queue.tins[0];

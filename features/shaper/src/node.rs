@@ -182,8 +182,11 @@ impl Node for Shaper {
             let cx = &*cx;
             return frame.route(|packet| Ok::<_, Never>(behind(cx, packet)));
         }
+        let packets = frame.len();
         for (place, packet) in frame.drain().enumerate() {
-            self.look_ahead(place + AHEAD);
+            if place + AHEAD < packets {
+                self.look_ahead(place + AHEAD);
+            }
             if place < first {
                 pass(cx, packet);
             } else {
