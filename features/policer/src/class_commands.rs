@@ -130,8 +130,11 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         .flat_map(|on| {
             let classes = engine.get::<Config>().and_then(|config| config.classes.get(&on));
             let lists = classes.into_iter().flat_map(|of| of.keys());
+            let tables = tables_of(engine, (on.0, on.1 == Direction::Output));
             // Tables meter first.
-            std::iter::once(Class::Tables)
+            (tables != PolicerTables::default())
+                .then_some(Class::Tables)
+                .into_iter()
                 .chain(lists.map(|list| Class::List(*list)))
                 .map(move |class| (on, class))
         })
@@ -150,9 +153,6 @@ fn add_class(engine: &Engine, table: &mut Table, (on, class): (On, Class)) {
             (Some(list), Some(&class.policer), PolicerTables::default())
         }
     };
-    if list.is_none() && tables == PolicerTables::default() {
-        return;
-    }
     let row = table.row().cell(engine.interface_name(id)).cell(direction.word());
     let row = row.cell(Cell::optional(list, "none")).cell(Cell::optional(policer, "none"));
     row.cell(Cell::optional(tables.ip4, "none"))
