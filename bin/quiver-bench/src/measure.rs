@@ -284,7 +284,7 @@ impl Router {
 
     /// Every packet must have left by the second or third interface, or leave soon where some wait;
     /// a path that drops measures nothing.
-    pub fn check(&mut self, path: &Path) -> Result<()> {
+    fn check(&mut self, path: &Path) -> Result<()> {
         let (mut received, mut sent) = self.packets();
         if received != sent {
             let first = self.engine.interface_id("bench0").ok_or_else(|| anyhow!("no bench0"))?;
