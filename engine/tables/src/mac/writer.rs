@@ -136,7 +136,8 @@ impl MacWriter {
     }
 
     /// Let at most so many entries in. What is in it stays. As many may be learned, unless
-    /// [`set_learn_limit`](Self::set_learn_limit) has said fewer.
+    /// [`set_learn_limit`](Self::set_learn_limit) has said fewer; a limit above the new maximum is
+    /// forgotten.
     ///
     /// # Errors
     /// The limit is above the table's capacity.
