@@ -2,10 +2,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
-mod flow_tag;
 mod slow_path;
 
-pub use slow_path::{OWNER, SessionMaker, SlowQueue, run_slow_path, tick_slow_path};
+pub use slow_path::{KEY_WORDS, OWNER, SessionMaker, SlowQueue, run_slow_path, tick_slow_path};
 
 /// Nanoseconds between two turns of the clock hand.
 pub const TURN_NS: u64 = 10_000_000;

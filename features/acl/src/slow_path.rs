@@ -12,7 +12,9 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6, noted};
 use quiver_forwarding::nodes;
-use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
+use quiver_sessions::{
+    KEY_WORDS, SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path,
+};
 use quiver_tables::sessions::SessionError;
 
 use crate::filter::{AclDrop, Place, reason};
@@ -72,6 +74,14 @@ pub(crate) struct SlowPath {
 }
 
 impl SlowPath {
+    /// The key of the session of a packet, in whatever direction.
+    fn key_of<F: Part>(&self, place: Place, packet: &Packet) -> Option<SessionKey> {
+        let (interface, _) = place.of_packet(packet);
+        let (bytes, noted) = (place.bytes::<F>(&self.attached, packet)?, noted(packet));
+        let key = Key { owner: interface.index() as u32, ..F::key(bytes, noted, 0)? };
+        session_key::<F>(bytes, noted, &key).map(|(key, _)| key)
+    }
+
     /// Ask the lists again, as they may be others by now, and make the session.
     fn make<F: Part>(
         &mut self,
@@ -123,6 +133,7 @@ impl SlowPath {
                 && (!is_tcp || session.track(new.is_high, tcp_flags(new.fields)))
             {
                 session.refresh(new.now_s);
+                self.queue.note_found();
                 return Ok(());
             }
             writer.remove(number);
@@ -183,21 +194,17 @@ impl SessionMaker for SlowPath {
     const CONGESTION: AclDrop = AclDrop::Congestion;
     const BACK_PRESSURE: AclDrop = AclDrop::BackPressure;
 
-    fn made(&self) -> u64 {
-        self.attached.sessions.made.load(Ordering::Relaxed)
-    }
-
     fn queue(&mut self) -> &mut SlowQueue {
         &mut self.queue
     }
 
-    fn ip<'p>(&self, packet: &'p Packet) -> &'p [u8] {
+    fn key(&self, packet: &Packet) -> [u64; KEY_WORDS] {
         let SlowRequest { place, family } = packet.handed_over();
-        let bytes = match family {
-            Family::Ip4 => place.bytes::<Ip4>(&self.attached, packet),
-            Family::Ip6 => place.bytes::<Ip6>(&self.attached, packet),
-        };
-        bytes.unwrap_or_default()
+        match family {
+            Family::Ip4 => self.key_of::<Ip4>(place, packet),
+            Family::Ip6 => self.key_of::<Ip6>(place, packet),
+        }
+        .unwrap_or_default()
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, AclDrop> {

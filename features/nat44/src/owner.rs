@@ -10,8 +10,10 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::Event;
-use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
-use quiver_translation::flow::{Flow, Kind, classify_with};
+use quiver_sessions::{
+    KEY_WORDS, SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path,
+};
+use quiver_translation::flow::{Flow, Kind, classify_with, key_with};
 use quiver_wire::IpProtocol;
 
 use crate::alg::{Count, Helped};
@@ -23,6 +25,7 @@ use crate::node::{
 };
 use crate::owned::{Owner, Refused};
 use crate::session::{Direction, Flags, Session};
+use crate::softwires;
 use crate::softwires::answers::{Answers, Softwire};
 use crate::softwires::encapsulate::ToB4s;
 use crate::softwires::fragments::Fragments;
@@ -127,7 +130,10 @@ impl SlowPath {
         let sessions = shared.table().ok_or(Nat44Drop::NotEnabled)?;
         let known = sessions.0.lookup(&flow.key());
         let made = match known {
-            Some(index) => Ok(index),
+            Some(index) => {
+                self.queue.note_found();
+                Ok(index)
+            }
             // Those of a call are known before, by its control connection.
             None if flow.protocol == IpProtocol::GRE && flow.destination.port != 0 => {
                 Err(Refused::Dies(Nat44Drop::NoCall))
@@ -265,12 +271,17 @@ impl SessionMaker for SlowPath {
     const CONGESTION: Nat44Drop = Nat44Drop::Congestion;
     const BACK_PRESSURE: Nat44Drop = Nat44Drop::BackPressure;
 
-    fn made(&self) -> u64 {
-        self.translator.shared.made.load(Ordering::Relaxed)
-    }
-
     fn queue(&mut self) -> &mut SlowQueue {
         &mut self.queue
+    }
+
+    fn key(&self, packet: &Packet) -> [u64; KEY_WORDS] {
+        if SlowRequest::Softwire == packet.handed_over() {
+            return softwires::slow::key(packet);
+        }
+        let table = self.translator.tables.interfaces.table4(packet.rx);
+        let [ends, rest] = key_with(packet, table, self.translator.shared.algs.has_calls());
+        [ends, rest, 0, 0, 0]
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat44Drop> {

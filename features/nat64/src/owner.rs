@@ -11,13 +11,17 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::{Event, Log};
-use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
+use quiver_sessions::{
+    KEY_WORDS, SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path,
+};
 use quiver_tables::sessions::SessionError;
-use quiver_translation::flow::Flow;
+use quiver_translation::flow::{Flow, key_of};
+use quiver_translation::ip6;
+use quiver_translation::ip6::flow::Side;
 use quiver_translation::tcp::Direction;
 use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::ends::Ports;
-use quiver_translation::versions::read::{Kind, Read4, Read6};
+use quiver_translation::versions::read::{Kind, Read4, Read6, read6};
 use quiver_wire::IpProtocol;
 
 use crate::bindings::{narrow, outside_key, release};
@@ -203,6 +207,7 @@ impl SlowPath {
     ) -> Result<u32, Nat64Drop> {
         let owner = self.owner.as_mut().ok_or(Nat64Drop::NotEnabled)?;
         if let Some((number, _)) = owner.writer.get(&inside.key()) {
+            self.queue.note_found();
             return Ok(number);
         }
         let flags = kind.opens(inside.protocol)?;
@@ -240,7 +245,10 @@ impl SlowPath {
         let flow = outside_of(read, rules.outside_table);
         let owner = self.owner.as_ref().ok_or(Nat64Drop::NotEnabled)?;
         let number = match owner.writer.get(&crate::session::outside_key(flow.key())) {
-            Some((number, _)) => number,
+            Some((number, _)) => {
+                self.queue.note_found();
+                number
+            }
             None => match self.session_from_outside(cx, rules, flow, read.kind, now_s) {
                 // Nobody outside is told of limits inside.
                 Err(reason @ (Nat64Drop::SessionsExceeded | Nat64Drop::SubscriberLimit)) => {
@@ -352,12 +360,18 @@ impl SessionMaker for SlowPath {
     const CONGESTION: Nat64Drop = Nat64Drop::Congestion;
     const BACK_PRESSURE: Nat64Drop = Nat64Drop::BackPressure;
 
-    fn made(&self) -> u64 {
-        self.translator.shared.made.load(Ordering::Relaxed)
-    }
-
     fn queue(&mut self) -> &mut SlowQueue {
         &mut self.queue
+    }
+
+    fn key(&self, packet: &Packet) -> [u64; KEY_WORDS] {
+        let SlowRequest { from_inside } = packet.handed_over();
+        if from_inside {
+            let Ok(read) = read6(packet) else { return ip6::flow::NO_KEY };
+            return ip6::flow::of(packet, &read, 0).1.key(Side::Inside);
+        }
+        let [ends, rest] = key_of(packet, 0);
+        [ends, rest, 0, 0, 0]
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat64Drop> {

@@ -9,9 +9,12 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_forwarding::ip::{Ip6, IpFamily};
-use quiver_sessions::{SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path};
+use quiver_sessions::{
+    KEY_WORDS, SessionMaker, SlowQueue, places_of_turn, run_slow_path, tick_slow_path,
+};
+use quiver_translation::ip6::flow::{self, NO_KEY, Side};
 use quiver_translation::tcp::Direction;
-use quiver_translation::versions::read::{Kind, Read6};
+use quiver_translation::versions::read::{Kind, Read6, read6};
 
 use crate::errors::{self, Sender, Translated};
 use crate::owner::{First, Owner};
@@ -101,6 +104,8 @@ impl SlowPath {
             cx.count(Nat66Drop::Made, 1);
             shared.made.fetch_add(1, Ordering::Relaxed);
             self.queue.wind(cx);
+        } else {
+            self.queue.note_found();
         }
         let (_, objects, _) = shared.table().ok_or(Nat66Drop::NotEnabled)?;
         let session = Session(objects.get(number));
@@ -132,12 +137,16 @@ impl SessionMaker for SlowPath {
     const CONGESTION: Nat66Drop = Nat66Drop::Congestion;
     const BACK_PRESSURE: Nat66Drop = Nat66Drop::BackPressure;
 
-    fn made(&self) -> u64 {
-        self.translator.shared.made.load(Ordering::Relaxed)
-    }
-
     fn queue(&mut self) -> &mut SlowQueue {
         &mut self.queue
+    }
+
+    fn key(&self, packet: &Packet) -> [u64; KEY_WORDS] {
+        let SlowRequest { from_inside } = packet.handed_over();
+        let side = if from_inside { Side::Inside } else { Side::Outside };
+        let Ok(read) = read6(packet) else { return NO_KEY };
+        let table = self.translator.tables.interfaces.table6(packet.rx);
+        flow::of(packet, &read, table).1.key(side)
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat66Drop> {

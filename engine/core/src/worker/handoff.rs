@@ -26,7 +26,7 @@ pub(crate) struct Handoff {
     unseen: bool,
     /// The next pass reads no receive queue.
     holds_receive: bool,
-    /// The next pass takes nothing that other workers hand over.
+    /// What other workers hand over is not taken the next time.
     holds_handed_over: bool,
 }
 
@@ -105,12 +105,12 @@ impl Handoff {
         std::mem::take(&mut self.holds_receive)
     }
 
-    /// Let the next pass take nothing that other workers hand over.
+    /// Let what other workers hand over wait once.
     pub(crate) fn hold_handed_over(&mut self) {
         self.holds_handed_over = true;
     }
 
-    /// Does this pass take nothing of other workers? Holds for one pass.
+    /// Does what other workers hand over wait? Holds once.
     #[inline]
     pub(crate) fn take_hold_handed_over(&mut self) -> bool {
         std::mem::take(&mut self.holds_handed_over)

@@ -4,6 +4,7 @@
 
 use quiver_core::{Context, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
+use quiver_sessions::KEY_WORDS;
 use quiver_translation::flow::{Kind, classify_with};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
@@ -32,6 +33,18 @@ impl From<DsliteDrop> for Nat44Drop {
             _ => Nat44Drop::Truncated,
         }
     }
+}
+
+/// What packets of one flow from a B4 have in common, and those between the same two hosts: ports
+/// of fragments are known only to the owner.
+pub(crate) fn key(packet: &Packet) -> [u64; KEY_WORDS] {
+    let b4 = Ip6Header::overlay(packet.bytes()).map_or(0, Ip6Header::source_bits);
+    let inner = inner_at(packet.bytes()).and_then(|at| packet.bytes().get(at..));
+    let inner = inner.and_then(Ip4Header::overlay);
+    let ends = inner.map_or(0, |inner| {
+        u64::from(inner.source_bits()) << 32 | u64::from(inner.destination_bits())
+    });
+    [b4 as u64, (b4 >> 64) as u64, ends, 0, 0]
 }
 
 impl SlowPath {
