@@ -19,7 +19,7 @@ use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::graph::node::Severity;
 use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT, Offload};
 use quiver_core::memory::mapping::PageSize;
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::{Engine, InterfaceId, WorkerId};
 
 use crate::answers;
 use crate::wire::{self, TestDevice, Wire};
@@ -338,19 +338,34 @@ impl Router {
         self.engine().step()
     }
 
-    /// Pass after pass until nothing comes in any more. A router that never rests is a panic.
+    /// Pass after pass until nothing comes in any more, and nothing that waits for the next pass goes
+    /// on. A router that never rests is a panic.
     pub fn run(&mut self) {
-        let mut quiet = 0;
+        let (mut quiet, mut moved) = (0, 0);
         for _ in 0..PASSES_MAX {
-            let came = self.step();
-            let waits = self.waiting();
-            quiet = if came == 0 && !waits { quiet + 1 } else { 0 };
+            if self.step() > 0 || self.waiting() {
+                quiet = 0;
+                continue;
+            }
+            let before = std::mem::replace(&mut moved, self.moved());
+            quiet = if before == moved { quiet + 1 } else { 0 };
             // The second quiet pass sees what the first has handed to a worker before it.
             if quiet == 2 {
                 return;
             }
+            // What waits for the next pass is due in a later moment.
+            self.time.fetch_add(u64::from(before != moved), Ordering::Relaxed);
         }
         panic!("packets still go round after {PASSES_MAX} passes");
+    }
+
+    /// Packets that nodes have taken, all together.
+    fn moved(&self) -> u64 {
+        let engine = self.engine_ref();
+        let workers = (0..engine.worker_count() as u16).map(WorkerId);
+        let of =
+            |worker| engine.all_nodes().map(move |(id, _)| engine.node_totals(worker, id).vectors);
+        workers.flat_map(of).sum()
     }
 
     /// Do frames wait at an awake queue?
