@@ -164,7 +164,7 @@ class Level:
 PROGRAMS = (("QUIVER_BIN_DIR", str(ROOT / "target" / "debug")),)
 
 #: The next stage begins when all lanes of a stage are through.
-#: `--tests` leaves doc-tests out: there are none, and each crate would be looked at for them.
+#: `--tests` leaves doc-tests out: there are none (xtask/src/checks.rs), and each crate would be asked.
 BINARIES = [Level("binaries", ["cargo", "test", "--workspace", "--tests", "--no-run", "--quiet"], Quiet)]
 SIDE_LANES = [
     Level(

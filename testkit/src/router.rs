@@ -338,8 +338,8 @@ impl Router {
         self.engine().step()
     }
 
-    /// Pass after pass until nothing comes in any more, and nothing that waits for the next pass goes
-    /// on. A router that never rests is a panic.
+    /// Pass after pass until nothing comes in any more, and nothing that waits for the next pass
+    /// goes on. A router that never rests is a panic.
     pub fn run(&mut self) {
         let (mut quiet, mut moved) = (0, 0);
         for _ in 0..PASSES_MAX {

@@ -208,8 +208,8 @@ fn long_lines(source: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Code in doc comments is not run: `make test` leaves doc-tests out, which would link a program for
-/// each of 70 crates.
+/// Code in doc comments is not run: `make test` leaves doc-tests out, which would link a program
+/// for each of 70 crates.
 fn examples() -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for file in sources()? {

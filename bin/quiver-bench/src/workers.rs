@@ -1,5 +1,5 @@
-//! Two workers beside one: the same paths on the worker that owns their sessions, on another one, to
-//! which all packets come wrong, and on both at once with the same sessions.
+//! Two workers beside one: the same paths on the worker that owns their sessions, on another one,
+//! to which all packets come wrong, and on both at once with the same sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -47,8 +47,8 @@ pub trait SessionMaker {
     /// not, the order of a flow is kept as far as the packets of a pass go.
     fn key(&self, packet: &Packet) -> [u64; KEY_WORDS];
 
-    /// On the owner: make a packet's session, or find it and say so ([`SlowQueue::note_found`]), and
-    /// decide where the packet goes.
+    /// On the owner: make a packet's session, or find it and say so ([`SlowQueue::note_found`]),
+    /// and decide where the packet goes.
     ///
     /// # Errors
     /// It dies for this reason.

@@ -17,7 +17,7 @@ from stress.rig import Fixture
 
 #: Rules of each list.
 RULES = 100_000
-#: Where the load goes (rig.py), both directions in one prefix.
+#: Where the load goes, both directions in one prefix.
 LOAD = "20.0.0.0/7"
 #: What another client asks meanwhile, and its pause between two questions, seconds.
 QUESTION = "show version"

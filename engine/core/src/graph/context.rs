@@ -218,8 +218,8 @@ impl<'p> Context<'p> {
         self.handoff.hold_receive();
     }
 
-    /// Back-pressure on other workers: this one takes nothing that they hand over next, in this pass
-    /// or the following one. For a node that keeps packets and ends that by itself: two
+    /// Back-pressure on other workers: this one takes nothing that they hand over next, in this
+    /// pass or the following one. For a node that keeps packets and ends that by itself: two
     /// workers that wait for each other so would wait for ever.
     pub fn hold_handed_over(&mut self) {
         self.handoff.hold_handed_over();

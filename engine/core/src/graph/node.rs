@@ -93,7 +93,7 @@ impl Reason for Never {
 /// that is no death. A first variant that holds another enum stands for all reasons of that one,
 /// which has `ALL`, `name` and `text`, and whose numbers come first.
 ///
-/// ```
+/// ```text
 /// quiver_core::reasons! {
 ///     /// Why `example-input` drops.
 ///     pub enum ExampleDrop {
