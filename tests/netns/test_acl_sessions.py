@@ -255,8 +255,21 @@ def through_linux(packets: list[bytes], folder: Path) -> list[int]:
         host.remove()
 
 
+#: Packets that the lists deny at once, behind each round: in the passes that receive them the sessions of
+#: the round are made, 12 a pass. In a network nobody answers what has not arrived.
+PAUSE = 256 * (ROUND // 12 + 4)
+
+
+def with_pauses(packets: list[bytes]) -> list[bytes]:
+    """The packets, in rounds."""
+    denied = packet(OUTSIDE, INSIDE, UDP, 7, 7, 0, 0)
+    rounds = [packets[first : first + ROUND] for first in range(0, len(packets), ROUND)]
+    return [one for part in rounds for one in (*part, *[denied] * PAUSE)]
+
+
 def through_quiver(packets: list[bytes], folder: Path) -> list[int]:
     """The numbers of the packets that the router lets pass."""
+    packets = with_pauses(packets)
     taken, left = folder / "in.pcap", folder / "out.pcap"
     write(taken, packets, "02:fe:00:00:00:01")
     with Router() as router:
