@@ -3417,10 +3417,13 @@ ShowPolicerRow = TypedDict(
 ShowPolicerClassifyRow = TypedDict(
     "ShowPolicerClassifyRow",
     {
-        "acl": int,
+        "acl": int | None,
         "direction": str,
         "interface": str,
-        "policer": str,
+        "ip4_table": int | None,
+        "ip6_table": int | None,
+        "l2_table": int | None,
+        "policer": str | None,
     },
 )
 
