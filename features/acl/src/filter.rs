@@ -58,7 +58,7 @@ quiver_core::reasons! {
         IcmpError = info "acl-icmp-errors", "ICMP errors about packets of sessions that passed";
         /// Passes.
         BackPressure = info "acl-back-pressure", "passes in which a worker read no packets \
-            because the ring to the worker that makes sessions was full";
+            because too many packets waited for their sessions";
         /// Gone meanwhile.
         Gone = "interface-removed", "the interface was deleted while the packet was under way";
     }

@@ -102,7 +102,7 @@ quiver_core::reasons! {
         SoftwireErrors = info "softwire-errors", "ICMP errors sent to hosts behind B4s";
         /// Passes.
         BackPressure = info "back-pressure", "passes in which a worker read no packets because \
-            the ring to the worker that makes sessions was full";
+            too many packets waited for their sessions";
         /// Made.
         Made = info "sessions-made", "new sessions";
         /// RFC 5508 REQ-4 and -5.

@@ -50,7 +50,7 @@ quiver_core::reasons! {
             many as it may have";
         /// Passes.
         BackPressure = info "back-pressure", "passes in which a worker read no packets because \
-            the ring to the worker that makes sessions was full";
+            too many packets waited for their sessions";
         /// Made.
         Made = info "sessions-made", "new sessions";
         /// Translated.
