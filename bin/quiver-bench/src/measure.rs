@@ -27,7 +27,7 @@ use crate::population::OUR_MAC;
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Vectors in one round of either.
 const VECTORS: usize = 2000;
-/// Passes in which nothing comes or leaves at most.
+/// Passes beyond one for each packet before the rest is given up.
 const PATIENCE: u64 = 1_000;
 /// The node that the packets come from; its clocks are the benchmark's own and are left out.
 pub const INPUT: &str = "bench-input";
