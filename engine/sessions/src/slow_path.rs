@@ -118,6 +118,12 @@ impl SlowQueue {
         }
     }
 
+    /// One packet less may be decided about in this pass; how many are left.
+    fn spend(&mut self) -> usize {
+        self.left = self.left.saturating_sub(1);
+        self.left
+    }
+
     fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }
@@ -227,10 +233,8 @@ fn decide_vector<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mu
     }
     for packet in frame.drain() {
         // So many wait where many devices have brought a vector each: the oldest does not any more.
-        if path.queue().is_full()
-            && let Some((oldest, _)) = path.queue().take()
-        {
-            finish(path, cx, oldest);
+        if path.queue().is_full() {
+            decide_oldest(path, cx);
         }
         let tag = tag_of(path.key(&packet));
         path.queue().put(cx, packet, tag);
@@ -240,21 +244,23 @@ fn decide_vector<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mu
 
 /// Decide about the packets that have waited longest, as many as this pass may.
 fn decide_some<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
-    while path.queue().left > 0 {
-        let Some((packet, tag)) = path.queue().take() else { return };
-        path.queue().left -= 1;
-        finish(path, cx, packet);
-        while let Some(follower) = path.queue().take_of(tag) {
-            if finish(path, cx, follower) {
-                continue;
-            }
-            // Another session, or a flow that gets none.
-            path.queue().left = path.queue().left.saturating_sub(1);
-            if path.queue().left == 0 {
-                return;
-            }
+    while path.queue().left > 0 && decide_oldest(path, cx) {}
+}
+
+/// Decide about the packet that has waited longest, and about those with its key that find its
+/// session; false when none waits.
+fn decide_oldest<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) -> bool {
+    let Some((packet, tag)) = path.queue().take() else { return false };
+    path.queue().spend();
+    finish(path, cx, packet);
+    while let Some(follower) = path.queue().take_of(tag) {
+        let found = finish(path, cx, follower);
+        // Else it is of another session, or of a flow that gets none.
+        if !found && path.queue().spend() == 0 {
+            break;
         }
     }
+    true
 }
 
 /// Decide about a packet. Had it a session already?
