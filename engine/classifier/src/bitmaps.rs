@@ -4,6 +4,7 @@
 
 use quiver_core::cpu::{Variant, prefetch};
 
+use crate::changes::Gone;
 use crate::classes::{ClassBits, LINE_WORDS, Matching};
 use crate::compare::{self, Compare, Comparing};
 use crate::entries::Upper;
@@ -28,15 +29,15 @@ pub(crate) struct Bitmaps<A: Classified> {
 impl<A: Classified> Bitmaps<A> {
     /// The first rules that the packets of a batch match, of which there are at most 64.
     #[inline]
-    pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+    pub fn find(&self, variant: Variant, gone: impl Gone, keys: &[Key<A>], found: &mut [u32]) {
         let count = keys.len().min(found.len()).min(BATCH);
         let (keys, found) = (&keys[..count], &mut found[..count]);
-        compare::run(variant, Batch { bitmaps: self, variant, keys, found });
+        compare::run(variant, Batch { bitmaps: self, variant, gone, keys, found });
     }
 
     /// The first rule of those in both sets that takes a packet.
     #[inline(always)]
-    fn first(&self, compare: impl Compare, sets: (u32, u32), key: &Key<A>) -> u32 {
+    fn first(&self, compare: impl Compare, gone: impl Gone, sets: (u32, u32), key: &Key<A>) -> u32 {
         for line in 0..self.source.lines_of_set() {
             let (one, other) =
                 (self.source.line(sets.0, line), self.destination.line(sets.1, line));
@@ -50,6 +51,7 @@ impl<A: Classified> Bitmaps<A> {
                     left &= left - 1;
                     if let Some(upper) = self.uppers.get(bit)
                         && upper.takes(key)
+                        && !gone.has(upper.number)
                     {
                         return upper.number;
                     }
@@ -61,17 +63,18 @@ impl<A: Classified> Bitmaps<A> {
 }
 
 /// The loop over the keys of a batch.
-struct Batch<'f, A: Classified> {
+struct Batch<'f, A: Classified, G> {
     bitmaps: &'f Bitmaps<A>,
     variant: Variant,
+    gone: G,
     keys: &'f [Key<A>],
     found: &'f mut [u32],
 }
 
-impl<A: Classified> Comparing for Batch<'_, A> {
+impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
     #[inline(always)]
     fn run(self, compare: impl Compare) {
-        let Batch { bitmaps, variant, keys, found } = self;
+        let Batch { bitmaps, variant, gone, keys, found } = self;
         let mut classes = [[0; BATCH]; 2];
         bitmaps.matching.find(variant, compare, keys, &mut classes);
         let [sources, destinations] = &classes;
@@ -83,7 +86,7 @@ impl<A: Classified> Comparing for Batch<'_, A> {
         }
         let sets = sources.iter().copied().zip(destinations.iter().copied());
         for ((key, found), sets) in keys.iter().zip(found).zip(sets) {
-            *found = bitmaps.first(compare, sets, key);
+            *found = bitmaps.first(compare, gone, sets, key);
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum BuildError {
     /// Too many rules.
     #[error("{0} rules are more than {RULES_MAX}")]
     TooMany(usize),
-    /// The numbers of rules do not rise.
+    /// The numbers of rules do not rise, or new rules are not in order.
     #[error("the numbers of rules do not rise")]
     Order,
     /// Rules ask for too many sets.
@@ -42,6 +42,12 @@ pub enum BuildError {
     /// A rule asks for a set that there is not.
     #[error("a rule asks for set {0}, which there is not")]
     NoSet(u16),
+    /// Too many changes beside a compiled list.
+    #[error("{0} changes are more than a compiled list has beside it")]
+    TooManyChanges(usize),
+    /// The compiled list has changes beside it already.
+    #[error("the compiled list has changes beside it already")]
+    ChangedTwice,
     /// The prefix match is full.
     #[error(transparent)]
     Lpm(#[from] LpmError),
@@ -84,6 +90,8 @@ pub struct Cost {
     pub list_max: usize,
     /// Steps of up to sixteen rules in the longest list.
     pub steps_max: usize,
+    /// Rules that are gone or new beside the compiled list: a packet is compared with all new ones.
+    pub changes: usize,
     /// Memory that workers read, bytes.
     pub bytes: usize,
 }
@@ -139,6 +147,7 @@ impl<A: Classified> Classifier<A> {
             buckets_max: 0,
             list_max: rules.len(),
             steps_max: linear.blocks(),
+            changes: 0,
             bytes: linear.bytes(),
         };
         Ok(Classifier { form: Form::Linear(Box::new(linear)), sets: sets.into(), cost })
@@ -169,6 +178,7 @@ impl<A: Classified> Classifier<A> {
             buckets_max: source.lines_of_set(),
             list_max: candidates,
             steps_max: candidates,
+            changes: 0,
             bytes: resident + source.bytes() + destination.bytes() + size_of_val(&*uppers),
         };
         let form = Bitmaps { matching, source, destination, uppers };
@@ -225,6 +235,7 @@ impl<A: Classified> Classifier<A> {
             buckets_max: pairs.searched,
             list_max: longest,
             steps_max: steps,
+            changes: 0,
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };
         let form = Tuples { matching, source, destination, words, tuples: tuples.into(), pairs };

@@ -3,6 +3,7 @@
 
 mod bitmaps;
 mod build;
+mod changes;
 mod classes;
 mod compare;
 mod entries;
@@ -21,12 +22,14 @@ use quiver_core::graph::stage::find_once;
 use quiver_tables::prefix::Address;
 
 pub use build::{BuildError, Cost, RULES_MAX, Structure};
+pub use changes::CHANGES_MAX;
 pub use key::{Key, field};
 pub use linear::{Lanes, Prefixes4};
 pub use rule::{NO_SET, PortRange, Rule, SETS_OF_RULE_MAX};
 pub use sets::{Members, SETS_MAX};
 
 use bitmaps::Bitmaps;
+use changes::{Changed, Gone, NoneGone};
 use linear::Linear;
 use search::Tuples;
 use sets::{BATCH, Marks};
@@ -78,7 +81,8 @@ impl Classified for u128 {
     }
 }
 
-/// A list of rules, compiled. It never changes: another list is another value.
+/// A list of rules, compiled. It never changes: another list is another value, and a list with a
+/// few changes one that has this one in it ([`Classifier::changed`]).
 pub struct Classifier<A: Classified> {
     form: Form<A>,
     /// The sets that rules ask for, by number.
@@ -90,6 +94,7 @@ enum Form<A: Classified> {
     Linear(Box<Linear<A>>),
     Bitmaps(Box<Bitmaps<A>>),
     Tuples(Box<Tuples<A>>),
+    Changed(Box<Changed<A>>),
 }
 
 impl<A: Classified> Classifier<A> {
@@ -97,40 +102,52 @@ impl<A: Classified> Classifier<A> {
     /// rule does.
     #[inline]
     pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
-        if !self.sets.is_empty() {
-            return self.find_marked(variant, keys, found);
-        }
         match &self.form {
-            Form::Linear(rules) => {
+            Form::Changed(changed) => return changed.find(variant, keys, found),
+            Form::Linear(rules) if self.sets.is_empty() => {
                 if rules.find_avx512(variant, keys, found) {
                     return;
                 }
-                variant.run(linear::Find { rules, keys, marks: Marks::none(), found });
             }
-            Form::Bitmaps(bitmaps) => {
-                for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-                    bitmaps.find(variant, keys, found);
-                }
-            }
-            Form::Tuples(tuples) => {
-                for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-                    tuples.find(variant, keys, Marks::none(), found);
-                }
+            _ => {}
+        }
+        self.find_except(variant, NoneGone, keys, found);
+    }
+
+    /// As [`find`](Self::find), of a list that is not changed, without the rules that are gone.
+    #[inline]
+    fn find_except(&self, variant: Variant, gone: impl Gone, keys: &[Key<A>], found: &mut [u32]) {
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            match self.sets.is_empty() {
+                true => self.find_batch(variant, gone, keys, Marks::none(), found),
+                false => self.find_marked(variant, gone, keys, found),
             }
         }
     }
 
-    /// As [`find`](Self::find), of rules that ask for sets: each set is asked once for a batch.
+    /// The first rules of a batch, which ask for sets: each set is asked once.
     #[inline(never)]
-    fn find_marked(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut words = [[0; BATCH]; sets::WORDS_MAX];
-            let marks = Marks::ask(&self.sets, variant, keys, &mut words);
-            match &self.form {
-                Form::Linear(rules) => variant.run(linear::Find { rules, keys, marks, found }),
-                Form::Bitmaps(bitmaps) => bitmaps.find(variant, keys, found),
-                Form::Tuples(tuples) => tuples.find(variant, keys, marks, found),
-            }
+    fn find_marked(&self, variant: Variant, gone: impl Gone, keys: &[Key<A>], found: &mut [u32]) {
+        let mut words = [[0; BATCH]; sets::WORDS_MAX];
+        let marks = Marks::ask(&self.sets, variant, keys, &mut words);
+        self.find_batch(variant, gone, keys, marks, found);
+    }
+
+    #[inline]
+    fn find_batch(
+        &self,
+        variant: Variant,
+        gone: impl Gone,
+        keys: &[Key<A>],
+        marks: Marks<'_>,
+        found: &mut [u32],
+    ) {
+        match &self.form {
+            Form::Linear(rules) => variant.run(linear::Find { rules, gone, keys, marks, found }),
+            Form::Bitmaps(bitmaps) => bitmaps.find(variant, gone, keys, found),
+            Form::Tuples(tuples) => tuples.find(variant, gone, keys, marks, found),
+            // What is changed is never changed again.
+            Form::Changed(_) => found.fill(NONE),
         }
     }
 

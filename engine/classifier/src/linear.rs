@@ -6,6 +6,7 @@ mod x86;
 use quiver_core::cpu::{Body, Variant};
 use quiver_tables::prefix::Prefix;
 
+use crate::changes::Gone;
 use crate::entries::Upper;
 #[cfg(target_arch = "x86_64")]
 use crate::sets::BATCH;
@@ -147,6 +148,20 @@ impl UpperLanes {
         }
         least
     }
+
+    /// The same without the rules that are gone.
+    #[inline(always)]
+    pub fn first_except(&self, gone: impl Gone, differs: &mut [u32; LANES]) -> u32 {
+        loop {
+            let first = self.first(differs);
+            if first == NONE || !gone.has(first) {
+                return first;
+            }
+            for (number, differs) in self.number.iter().zip(differs.iter_mut()) {
+                *differs |= u32::from(*number == first);
+            }
+        }
+    }
 }
 
 /// Sixteen rules.
@@ -205,14 +220,14 @@ impl<A: Classified> Linear<A> {
 
     /// The first rule that packet `at` of the batch matches.
     #[inline(always)]
-    fn first(&self, key: &Key<A>, at: usize, marks: Marks<'_>) -> u32 {
+    fn first(&self, gone: impl Gone, key: &Key<A>, at: usize, marks: Marks<'_>) -> u32 {
         for (number, block) in self.blocks.iter().enumerate() {
             let mut differs = [0; LANES];
             block.source.differ(key.source, &mut differs);
             block.destination.differ(key.destination, &mut differs);
             block.upper.differ(key, &mut differs);
             self.needs.differ(number, at, marks, &mut differs);
-            let first = block.upper.first(&differs);
+            let first = block.upper.first_except(gone, &mut differs);
             if first != NONE {
                 return first;
             }
@@ -251,20 +266,21 @@ impl<A: Classified> Linear<A> {
 }
 
 /// The loop over the keys of a vector.
-pub(crate) struct Find<'f, A: Classified> {
+pub(crate) struct Find<'f, A: Classified, G> {
     pub rules: &'f Linear<A>,
+    pub gone: G,
     pub keys: &'f [Key<A>],
     pub marks: Marks<'f>,
     pub found: &'f mut [u32],
 }
 
-impl<A: Classified> Body for Find<'_, A> {
+impl<A: Classified, G: Gone> Body for Find<'_, A, G> {
     type Answer = ();
 
     #[inline(always)]
     fn run(self) {
         for (at, (key, found)) in self.keys.iter().zip(self.found).enumerate() {
-            *found = self.rules.first(key, at, self.marks);
+            *found = self.rules.first(self.gone, key, at, self.marks);
         }
     }
 }

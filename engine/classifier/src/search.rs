@@ -7,9 +7,10 @@
 
 use quiver_core::cpu::{Variant, prefetch};
 
+use crate::changes::Gone;
 use crate::classes::{ClassBits, Matching};
 use crate::compare::{self, Compare, Comparing};
-use crate::entries::{Entry, Pair, Pairs, Rules};
+use crate::entries::{Entry, Pair, Pairs, Rules, Upper};
 use crate::linear::LANES;
 use crate::sets::{BATCH, Marks};
 use crate::{Classified, Key, NONE};
@@ -35,17 +36,25 @@ pub(crate) struct Tuples<A: Classified> {
 impl<A: Classified> Tuples<A> {
     /// The first rules that the packets of a batch match, of which there are at most 64.
     #[inline]
-    pub fn find(&self, variant: Variant, keys: &[Key<A>], marks: Marks<'_>, found: &mut [u32]) {
+    pub fn find(
+        &self,
+        variant: Variant,
+        gone: impl Gone,
+        keys: &[Key<A>],
+        marks: Marks<'_>,
+        found: &mut [u32],
+    ) {
         let count = keys.len().min(found.len()).min(BATCH);
         let (keys, found) = (&keys[..count], &mut found[..count]);
         let classes = [[0; BATCH]; 2];
-        compare::run(variant, Batch { tuples: self, variant, classes, keys, marks, found });
+        compare::run(variant, Batch { tuples: self, variant, gone, classes, keys, marks, found });
     }
 
     /// The better of `best` and the first rule of an entry that takes packet `at` of the batch.
     #[inline(always)]
     fn better(
         &self,
+        gone: impl Gone,
         entry: &Entry<A>,
         key: &Key<A>,
         (at, marks): (usize, Marks<'_>),
@@ -53,10 +62,14 @@ impl<A: Classified> Tuples<A> {
     ) -> u32 {
         let upper = entry.upper();
         match entry.rules() {
-            Rules::One => best.min(if upper.takes(key) { upper.number } else { NONE }),
+            Rules::One => {
+                let takes = upper.takes(key) && !gone.has(upper.number);
+                best.min(if takes { upper.number } else { NONE })
+            }
             Rules::Few => {
                 let few = self.pairs.few.get(upper.number as usize..).unwrap_or(&[]);
-                let takes = few.iter().take(upper.value as usize).find(|upper| upper.takes(key));
+                let takes = |upper: &&Upper| upper.takes(key) && !gone.has(upper.number);
+                let takes = few.iter().take(upper.value as usize).find(takes);
                 best.min(takes.map_or(NONE, |upper| upper.number))
             }
             Rules::Many => {
@@ -66,7 +79,7 @@ impl<A: Classified> Tuples<A> {
                     let mut differs = [0; LANES];
                     lanes.differ(key, &mut differs);
                     self.pairs.needs.differ(block, at, marks, &mut differs);
-                    let first = lanes.first(&differs);
+                    let first = lanes.first_except(gone, &mut differs);
                     if first != NONE {
                         return best.min(first);
                     }
@@ -78,9 +91,10 @@ impl<A: Classified> Tuples<A> {
 }
 
 /// The loop over the keys of a batch.
-struct Batch<'f, A: Classified> {
+struct Batch<'f, A: Classified, G> {
     tuples: &'f Tuples<A>,
     variant: Variant,
+    gone: G,
     classes: [[u32; BATCH]; 2],
     keys: &'f [Key<A>],
     marks: Marks<'f>,
@@ -98,7 +112,7 @@ struct Lane {
     key: u8,
 }
 
-impl<A: Classified> Batch<'_, A> {
+impl<A: Classified, G> Batch<'_, A, G> {
     /// The next tuple of a packet that may have a better rule.
     #[inline(always)]
     fn next(&self, lane: &mut Lane) -> Option<u16> {
@@ -124,7 +138,7 @@ impl<A: Classified> Batch<'_, A> {
     }
 }
 
-impl<A: Classified> Comparing for Batch<'_, A> {
+impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
     #[inline(always)]
     fn run(mut self, compare: impl Compare) {
         self.tuples.matching.find(self.variant, compare, self.keys, &mut self.classes);
@@ -162,8 +176,9 @@ impl<A: Classified> Comparing for Batch<'_, A> {
                 let Some(entry) = pairs.find(*place, pair) else { continue };
                 let key = usize::from(lane.key);
                 let packet = (key, self.marks);
+                let best = self.found[key];
                 self.found[key] =
-                    self.tuples.better(entry, &self.keys[key], packet, self.found[key]);
+                    self.tuples.better(self.gone, entry, &self.keys[key], packet, best);
             }
         }
     }

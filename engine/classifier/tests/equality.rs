@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use proptest::prelude::*;
 use quiver_classifier::synthetic::{self, Family, Random};
 use quiver_classifier::{
-    BuildError, Classified, Classifier, Key, Members, NO_SET, NONE, PortRange, Rule, SETS_MAX,
-    SETS_OF_RULE_MAX, Structure, field,
+    BuildError, CHANGES_MAX, Classified, Classifier, Key, Members, NO_SET, NONE, PortRange, Rule,
+    SETS_MAX, SETS_OF_RULE_MAX, Structure, field,
 };
 use quiver_core::cpu::Variant;
 use quiver_tables::prefix::{Address, Prefix};
@@ -121,6 +121,32 @@ fn check_sets<A: Classified>(mut rules: Vec<Rule<A>>, keys: &[Key<A>], asked: &[
     }
 }
 
+/// A list that loses rules and gets new ones finds what the list that is left would find.
+fn check_changes<A: Classified>(rules: &[Rule<A>], new: &[Rule<A>], at: &[u16], keys: &[Key<A>]) {
+    let base = Arc::new(Classifier::new(rules).expect("compiles"));
+    let is_gone = |rule: &&Rule<A>| at.iter().any(|at| u32::from(*at) % 230 == rule.number);
+    let gone: Vec<u32> = rules.iter().filter(is_gone).map(|rule| rule.number).collect();
+    let mut befores: Vec<u32> = at.iter().map(|at| u32::from(*at) % 230).collect();
+    befores.sort_unstable();
+    let numbered = new.iter().zip(1_000..).map(|(rule, number)| Rule { number, ..*rule });
+    let new: Vec<(u32, Rule<A>)> = befores.into_iter().zip(numbered).collect();
+    let changed = Classifier::changed(&base, &gone, &new, Vec::new()).expect("few changes");
+    assert_eq!(changed.cost().changes, gone.len() + new.len());
+    // A new rule stands before the old one whose number it names.
+    let old = rules.iter().filter(|rule| !is_gone(rule)).map(|rule| (rule.number, 1, rule));
+    let mut all: Vec<_> = old.chain(new.iter().map(|(before, rule)| (*before, 0, rule))).collect();
+    all.sort_by_key(|(place, is_old, _)| (*place, *is_old));
+    let expected = keys.iter().map(|key| {
+        all.iter().find(|(_, _, rule)| rule.matches(key)).map_or(NONE, |(_, _, rule)| rule.number)
+    });
+    let expected: Vec<u32> = expected.collect();
+    for variant in Variant::available() {
+        let mut found = vec![7; keys.len()];
+        changed.find(variant, keys, &mut found);
+        assert_eq!(found, expected, "{variant:?}");
+    }
+}
+
 fn key<A: Classified>() -> impl Strategy<Value = Key<A>> {
     let upper = prop_oneof![
         1 => Just(0),
@@ -183,6 +209,26 @@ proptest! {
     ) {
         let asked: Vec<_> = asked.into_iter().map(|both| both.map(u16::from)).collect();
         check_sets(numbered(rules, 1), &keys, &asked);
+    }
+
+    #[test]
+    fn changed_lists_match_as_in_order(
+        rules in proptest::collection::vec(rule::<u32>(), 0..200),
+        new in proptest::collection::vec(rule::<u32>(), 0..40),
+        at in proptest::collection::vec(any::<u16>(), 0..40),
+        keys in proptest::collection::vec(key(), 1..150),
+    ) {
+        check_changes(&numbered(rules, 1), &new, &at, &keys);
+    }
+
+    #[test]
+    fn changed_ip6_lists_match_as_in_order(
+        rules in proptest::collection::vec(rule::<u128>(), 0..200),
+        new in proptest::collection::vec(rule::<u128>(), 0..40),
+        at in proptest::collection::vec(any::<u16>(), 0..40),
+        keys in proptest::collection::vec(key(), 1..150),
+    ) {
+        check_changes(&numbered(rules, 1), &new, &at, &keys);
     }
 }
 
@@ -279,6 +325,25 @@ fn every_pair_of_lengths_is_a_tuple() {
 #[test]
 fn numbers_that_do_not_rise_are_refused() {
     assert!(Classifier::new(&[Rule::<u32>::all(1), Rule::all(1)]).is_err());
+}
+
+#[test]
+fn changes_of_changes_or_too_many_are_refused() {
+    let rules: Vec<Rule<u32>> = (0..200).map(Rule::all).collect();
+    let base = Arc::new(Classifier::new(&rules).expect("compiles"));
+    let most: Vec<u32> = (0..CHANGES_MAX as u32).collect();
+    let changed = Classifier::changed(&base, &most, &[], Vec::new()).expect("as many as there may");
+    let mut found = [0];
+    changed.find(Variant::best(), &[Key::default()], &mut found);
+    assert_eq!(found, [CHANGES_MAX as u32]);
+    let again = Classifier::changed(&Arc::new(changed), &[], &[], Vec::new()).err();
+    assert!(matches!(again, Some(BuildError::ChangedTwice)), "{again:?}");
+    let more: Vec<u32> = (0..=CHANGES_MAX as u32).collect();
+    let refused = Classifier::changed(&base, &more, &[], Vec::new()).err();
+    assert!(matches!(refused, Some(BuildError::TooManyChanges(65))), "{refused:?}");
+    let new = [(5, Rule::all(300)), (4, Rule::all(301))];
+    let refused = Classifier::changed(&base, &[], &new, Vec::new()).err();
+    assert!(matches!(refused, Some(BuildError::Order)), "{refused:?}");
 }
 
 #[test]

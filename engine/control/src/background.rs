@@ -35,10 +35,14 @@ impl Drop for Place {
 }
 
 /// Work under way on another thread.
-pub(crate) struct Elsewhere<T>(Receiver<Result<T, Refusal>>);
+pub struct Elsewhere<T>(Receiver<Result<T, Refusal>>);
 
 impl<T: Send + 'static> Elsewhere<T> {
-    pub(crate) fn begin(
+    /// Do it on a thread of its own, where it may read and write files.
+    ///
+    /// # Errors
+    /// Too many threads are at work already, or the system refuses one.
+    pub fn begin(
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Elsewhere<T>, Refusal> {
         let place = Place::take().ok_or_else(|| {
@@ -72,7 +76,10 @@ impl<T: Send + 'static> Elsewhere<T> {
     }
 
     /// What came of it, once it is done.
-    pub(crate) fn look(&self) -> Result<Option<T>, Refusal> {
+    ///
+    /// # Errors
+    /// Those of the work, or it broke off.
+    pub fn look(&self) -> Result<Option<T>, Refusal> {
         match self.0.try_recv() {
             Ok(result) => result.map(Some),
             Err(TryRecvError::Empty) => Ok(None),

@@ -56,7 +56,7 @@ mod versions;
 pub mod words;
 
 pub use args::Args;
-pub use background::in_background;
+pub use background::{Elsewhere, in_background};
 pub use batch::{BATCH_COMMANDS_MAX, Batch, BatchRefusal};
 pub use changes::{Change, Changes, Mistake};
 pub use complete::{Completion, Completions};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 use quiver_classifier::RULES_MAX;
@@ -15,11 +16,12 @@ use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::IpPrefix;
 use serde_json::json;
 
+use crate::acl::Acl;
 use crate::config::{self, Change, Lists};
 use crate::file::{self, Mistakes};
 use crate::named_set::Role;
 use crate::rules::{Action, Given, PROTOCOLS, Rule, SetNames};
-use crate::tables::{Acl, Direction};
+use crate::tables::Direction;
 
 pub(crate) const GROUP: &str = "Access lists";
 /// Rules in a line of `show running-config`.
@@ -110,10 +112,12 @@ fn lists(registry: &mut Registry) {
         .example("set acl-plugin acl-rest 3 from 2 deny src 192.0.2.0/24, permit")
         .run_or_begin(|engine: &mut Engine, args| {
             let (index, from) = (args.get("index")?, args.get("from")?);
-            let acl = config::continued(engine, index, from, rules(args)?)?;
+            let behind = |acl: &Acl| places(acl, from, None);
+            let acl = config::edited(engine, index, behind, rules(args)?)?;
             put(engine, acl)
         }),
     );
+    edits(registry);
     registry.command(
         Command::new("set acl-plugin acl-file [index <index:u32>] <file:path> [tag <:text>]")
             .group(GROUP)
@@ -136,6 +140,69 @@ fn lists(registry: &mut Registry) {
                 Ok(Output::none())
             }),
     );
+}
+
+fn edits(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "set acl-plugin acl-rule <index:u32> insert|replace <place:u32> \
+             (<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst \
+             <:prefix>] \
+             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] \
+             [dport <:range>] [src-set <:word>] [dst-set <:word>] [sport-set <:word>] \
+             [dport-set <:word>] [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] \
+             [fragment]} [','])...",
+        )
+        .group(GROUP)
+        .help("Insert rules into an access list, or replace one of its rules")
+        .details(
+            "Places count from 0, as `show acl-plugin acl index` shows them. insert puts the rules \
+             before the one at the place; the place behind the last rule appends them. replace \
+             puts them in its place. Other rules keep their counts. In a list of more than 512 \
+             rules, up to 64 new rules and 64 that are gone stand beside what is compiled: the \
+             change takes microseconds, and the list is compiled again beside the router's work.",
+        )
+        .word("place", "the place of a rule in the list")
+        .example("set acl-plugin acl-rule 3 insert 0 deny src 203.0.113.7/32")
+        .example("set acl-plugin acl-rule 3 replace 4 permit proto tcp dport 443")
+        .run_or_begin(|engine: &mut Engine, args| {
+            let (index, place) = (args.get("index")?, args.get("place")?);
+            let removed = if args.has("replace") { 1 } else { 0 };
+            let at = |acl: &Acl| places(acl, place, Some(removed));
+            let acl = config::edited(engine, index, at, rules(args)?)?;
+            put(engine, acl)
+        }),
+    );
+    registry.command(
+        Command::new(
+            "delete acl-plugin acl-rule <index:u32> <place:u32> [count <count:1-1048576>]",
+        )
+        .group(GROUP)
+        .help("Delete a rule of an access list, or several from a place on")
+        .details("A list keeps at least one rule. Other rules keep their counts.")
+        .word("place", "the place of the first rule that goes")
+        .word("count", "how many rules go; 1 without it")
+        .example("delete acl-plugin acl-rule 3 4")
+        .run_or_begin(|engine: &mut Engine, args| {
+            let (index, place) = (args.get("index")?, args.get("place")?);
+            let removed = args.optional("count")?.unwrap_or(1);
+            let at = |acl: &Acl| places(acl, place, Some(removed));
+            let acl = config::edited(engine, index, at, Vec::new())?;
+            put(engine, acl)
+        }),
+    );
+}
+
+/// So many places of a list from one on; without a number, all that are behind it.
+fn places(acl: &Acl, from: u32, count: Option<u32>) -> Result<Range<usize>, Refusal> {
+    let (index, rules, from) = (acl.index, acl.len(), from as usize);
+    let to = count.map_or(rules, |count| from.saturating_add(count as usize));
+    if from.max(to) <= rules {
+        return Ok(from..to);
+    }
+    let wanted = from.max(to);
+    Err(Refusal::new(format!("access list {index} has {rules} rules, fewer than {wanted}"))
+        .remedy(format!("show acl-plugin acl index {index}")))
 }
 
 fn attachments(registry: &mut Registry) {
@@ -310,7 +377,7 @@ fn set_from_file(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
         Ok((acl, ready))
     };
     in_background(work, move |engine: &mut Engine, (acl, ready)| {
-        let count = acl.rules.len();
+        let count = acl.len();
         config::apply(engine, Change::Put(index, acl), ready)?;
         let text = format!("ACL index:{index}, {count} rules");
         Ok(Output::both(text, json!({ "index": index, "rules": count })))
@@ -368,9 +435,8 @@ pub(crate) fn write_lists() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> 
             at = None;
             after = Some(index);
             let Some(acl) = lists.get(index) else { continue };
-            let rest = acl.rules.get(from..).unwrap_or_default();
-            let rules: Vec<String> =
-                rest.iter().take(RULES_PER_LINE).map(Rule::to_string).collect();
+            let rest = acl.entries_from(from).take(RULES_PER_LINE);
+            let rules: Vec<String> = rest.map(|entry| entry.rule.to_string()).collect();
             let place = match from {
                 0 => format!("acl index {index}"),
                 _ => format!("acl-rest {index} from {from}"),
@@ -381,7 +447,7 @@ pub(crate) fn write_lists() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> 
             };
             let rules = rules.join(", ");
             config.command(format_args!("set acl-plugin {place} {rules}{tag}"));
-            if rest.len() > RULES_PER_LINE {
+            if acl.len() > from + RULES_PER_LINE {
                 at = Some((index, from + RULES_PER_LINE));
             }
         }

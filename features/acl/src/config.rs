@@ -1,6 +1,7 @@
 //! How what is configured changes, on the control thread.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use quiver_access_lists::{ListUsers, Then};
@@ -9,12 +10,14 @@ use quiver_control::{Output, Refusal, Work, in_background};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
+use crate::acl::Acl;
+use crate::compiled::{Compiled, NotCompiled};
 use crate::lists::Found;
 use crate::placing;
 use crate::rules::Rule;
 use crate::session_config;
 use crate::set_config;
-use crate::tables::{Acl, Compiled, Direction, NotCompiled};
+use crate::tables::Direction;
 
 pub(crate) use crate::lists::{Change, Lists, On};
 
@@ -65,17 +68,21 @@ pub(crate) fn release(engine: &mut Engine, index: u32) {
 fn change_then(engine: &mut Engine, change: Change, then: Then) -> Result<Work<Engine>, Refusal> {
     let lists = engine.get::<Lists>().ok_or_else(|| Refusal::new("access lists are busy"))?;
     lists.check(engine, &change)?;
-    let needed = lists.needed(&change);
-    let rules: usize = needed.iter().flatten().map(|acl| acl.rules.len()).sum();
-    let compile = move || needed.into_iter().map(Compiled::new).collect::<Result<Vec<_>, _>>();
+    let mut ready = Vec::new();
+    let needed = lists.needed(&change, &mut ready);
+    let rules: usize = needed.iter().flatten().map(|acl| acl.len()).sum();
+    let compile = move || {
+        let compiled = needed.into_iter().map(|lists| Compiled::new(lists).map(Arc::new));
+        compiled.collect::<Result<Vec<_>, _>>()
+    };
     if rules <= AT_ONCE_RULES_MAX {
-        let ready = compile().map_err(not_compiled)?;
+        ready.extend(compile().map_err(not_compiled)?);
         apply(engine, change, ready)?;
         return then(engine).map(Work::Done);
     }
     let work = move || compile().map_err(not_compiled);
-    in_background(work, move |engine: &mut Engine, ready| {
-        apply(engine, change, ready)?;
+    in_background(work, move |engine: &mut Engine, compiled| {
+        apply(engine, change, compiled)?;
         then(engine)
     })
 }
@@ -85,9 +92,11 @@ pub(crate) fn compile_with(
     sets: Vec<Vec<(u32, Arc<Acl>)>>,
     index: u32,
     acl: &Arc<Acl>,
-) -> Result<Vec<Compiled>, Refusal> {
+) -> Result<Vec<Arc<Compiled>>, Refusal> {
     let with = |(of, list): (u32, Arc<Acl>)| if of == index { acl.clone() } else { list };
-    let compile = |set: Vec<(u32, Arc<Acl>)>| Compiled::new(set.into_iter().map(with).collect());
+    let compile = |set: Vec<(u32, Arc<Acl>)>| {
+        Compiled::new(set.into_iter().map(with).collect()).map(Arc::new)
+    };
     sets.into_iter().map(compile).collect::<Result<_, _>>().map_err(not_compiled)
 }
 
@@ -95,18 +104,13 @@ pub(crate) fn compile_with(
 pub(crate) fn apply(
     engine: &mut Engine,
     change: Change,
-    ready: Vec<Compiled>,
+    mut ready: Vec<Arc<Compiled>>,
 ) -> Result<(), Refusal> {
     engine.with(|engine, lists: &mut Lists| {
         lists.check(engine, &change)?;
-        let mut ready: Vec<Arc<Compiled>> = ready.into_iter().map(Arc::new).collect();
         // Other commands may have changed lists while these were compiled.
-        let missing: Vec<_> = lists
-            .needed(&change)
-            .into_iter()
-            .filter(|set| !ready.iter().any(|compiled| compiled.is_of(set)))
-            .collect();
-        if missing.iter().flatten().map(|acl| acl.rules.len()).sum::<usize>() > AT_ONCE_RULES_MAX {
+        let missing = lists.needed(&change, &mut ready);
+        if missing.iter().flatten().map(|acl| acl.len()).sum::<usize>() > AT_ONCE_RULES_MAX {
             let what = "other access lists of the same interfaces were changed meanwhile";
             return Err(Refusal::new(what).remedy("try again"));
         }
@@ -183,6 +187,7 @@ pub(crate) fn apply(
             }
         }
         forget_unused(lists);
+        lists.rebuild.note(engine.now_ns());
         Ok(())
     })?;
     set_config::delete_unused(engine);
@@ -230,26 +235,23 @@ pub(crate) fn acl(
         .map_err(|what| Refusal::new(what).remedy("`show acl-plugin sets`"))
 }
 
-/// The list that is left when only its first rules stay, with others behind them.
-pub(crate) fn continued(
+/// The list with other rules at the places of some, or between two where there are none.
+pub(crate) fn edited(
     engine: &Engine,
     index: u32,
-    from: usize,
-    more: Vec<Rule>,
+    replaced: impl FnOnce(&Acl) -> Result<Range<usize>, Refusal>,
+    rules: Vec<Rule>,
 ) -> Result<Acl, Refusal> {
     let lists = engine.get::<Lists>().ok_or_else(|| Refusal::new("access lists are busy"))?;
     let acl = lists.get(index).ok_or_else(|| no_list(index))?;
-    let kept = acl.rules.get(..from).ok_or_else(|| {
-        let count = acl.rules.len();
-        Refusal::new(format!("access list {index} has {count} rules, fewer than {from}"))
-            .remedy("`from` is the number of rules that stay")
-    })?;
-    let rules: Vec<Rule> = kept.iter().cloned().chain(more).collect();
-    if rules.is_empty() {
+    let replaced = replaced(acl)?;
+    let edited = acl.with(replaced, rules, |name| lists.sets.get(name).cloned());
+    let edited = edited.map_err(|what| Refusal::new(what).remedy("`show acl-plugin sets`"))?;
+    if edited.len() == 0 {
         return Err(Refusal::new(format!("access list {index} would have no rule left"))
             .remedy(format!("delete acl-plugin acl index {index}")));
     }
-    self::acl(engine, index, acl.tag.clone(), rules)
+    Ok(edited)
 }
 
 /// The sequence number of a list that is attached without one: behind all others.

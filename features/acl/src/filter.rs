@@ -16,12 +16,13 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{noted, packet_in_frame};
 use quiver_forwarding::nodes;
 
+use crate::compiled::Part;
 use crate::log::Logger;
 use crate::log_config::{Rings, recorder};
 use crate::session::{is_direct, opens};
 use crate::slow_path::{SLOW_PATH, SlowRequest, session_key};
 use crate::stateful::{Belongs, makes_session};
-use crate::tables::{Attached, BAD, DENY, Direction, NOBODY, Part, REFLECT, Search};
+use crate::tables::{Attached, BAD, DENY, Direction, NOBODY, REFLECT, Search};
 
 quiver_core::reasons! {
     /// Why lists drop packets.

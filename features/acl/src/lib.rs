@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod acl;
+mod changes;
 mod commands;
-mod compiling;
+mod compiled;
 mod config;
 mod element;
 mod ethertype_commands;
@@ -16,11 +18,13 @@ mod lists;
 mod log;
 mod log_commands;
 mod log_config;
+mod long;
 mod macip;
 mod macip_commands;
 mod metrics;
 mod named_set;
 mod placing;
+mod rebuild;
 mod rules;
 mod session;
 mod session_commands;
@@ -131,6 +135,7 @@ pub fn register(registry: &mut Registry) {
             if let Some(lists) = engine.get_mut::<Lists>() {
                 lists.sets.collect();
             }
+            rebuild::turn(engine);
             log_config::turn(engine);
         });
     });

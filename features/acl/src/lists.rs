@@ -7,13 +7,19 @@ use quiver_access_lists::ListUsers;
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
 
+use crate::acl::Acl;
+use crate::compiled::Compiled;
 use crate::config::no_list;
 use crate::named_set::NamedSet;
 use crate::placing::Wants;
+use crate::rebuild::Rebuild;
 use crate::session_config::SessionSpace;
 use crate::set_config::Sets;
-use crate::tables::{Acl, Attached, Compiled, Direction};
+use crate::tables::{Attached, Direction};
 
+/// Lists with more rules together are not compiled whole when a few of these change: the changes
+/// stand beside what was compiled.
+const WHOLE_RULES_MAX: usize = 512;
 /// Lists at most.
 const LISTS_MAX: usize = 65_536;
 /// Lists of an interface and direction at most.
@@ -38,6 +44,7 @@ pub(crate) struct Lists {
     pub reassembled: BTreeSet<InterfaceId>,
     pub room: SessionSpace,
     pub sets: Sets,
+    pub rebuild: Rebuild,
 }
 
 /// The lists of some interfaces, as numbers and as compiled.
@@ -68,6 +75,7 @@ impl Lists {
             reassembled: BTreeSet::new(),
             room: SessionSpace::default(),
             sets: Sets::default(),
+            rebuild: Rebuild::default(),
         }
     }
 
@@ -223,8 +231,9 @@ impl Lists {
         }
     }
 
-    /// What must be compiled before a change is done: sets of lists that are not compiled.
-    pub fn needed(&self, change: &Change) -> Vec<Vec<Arc<Acl>>> {
+    /// What must be compiled before a change is done: sets of lists that are neither compiled nor
+    /// `ready`. Those that differ little from what is compiled become ready.
+    pub fn needed(&self, change: &Change, ready: &mut Vec<Arc<Compiled>>) -> Vec<Vec<Arc<Acl>>> {
         let touched = self.touched(change).into_iter().map(|(_, set)| set);
         let used = self.used_list(change).map(|index| vec![index]);
         let sets: BTreeSet<Vec<u32>> = touched.chain(used).collect();
@@ -233,10 +242,35 @@ impl Lists {
             let lists: Vec<_> = set.iter().filter_map(|index| self.list(change, *index)).collect();
             (set, lists)
         });
-        let is_new = |(set, lists): &(Vec<u32>, Vec<Arc<Acl>>)| {
-            self.compiled.get(set).is_none_or(|compiled| !compiled.is_of(lists))
-        };
-        wanted.filter(is_new).map(|(_, lists)| lists).collect()
+        let mut needed = Vec::new();
+        for (set, lists) in wanted {
+            let known = self.compiled.get(&set);
+            if known.into_iter().chain(&*ready).any(|compiled| compiled.is_of(&lists)) {
+                continue;
+            }
+            let long = known.filter(|compiled| compiled.rules() > WHOLE_RULES_MAX);
+            match long.and_then(|compiled| compiled.changed(&lists)) {
+                Some(changed) => ready.push(Arc::new(changed)),
+                None => needed.push(lists),
+            }
+        }
+        needed
+    }
+
+    /// Let workers ask another form of the same lists.
+    pub fn exchange(&mut self, engine: &mut Engine, set: &[u32], compiled: &Arc<Compiled>) {
+        let users: Vec<On> = self.users(set).collect();
+        for on in users {
+            self.published.publish(on.0, on.1, Some(compiled.clone()));
+        }
+        if let [one] = set
+            && self.held.contains(one)
+            && let Some(users) = engine.get_mut::<ListUsers>()
+        {
+            // It has a slot already.
+            let _ = users.publish(*one, compiled.clone());
+        }
+        self.compiled.insert(set.to_vec(), compiled.clone());
     }
 
     /// Why a change cannot be.
@@ -246,7 +280,7 @@ impl Lists {
                 let is_known = |set: &Arc<NamedSet>| {
                     self.sets.get(&set.name).is_some_and(|known| Arc::ptr_eq(known, set))
                 };
-                if let Some(set) = acl.sets.iter().find(|set| !is_known(set)) {
+                if let Some(set) = acl.sets().find(|set| !is_known(set)) {
                     let what = format!("set {} was deleted meanwhile", set.name);
                     return Err(Refusal::new(what).remedy("make it again"));
                 }

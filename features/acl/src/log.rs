@@ -10,8 +10,9 @@ use quiver_export::records::{Record, Recorder};
 use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::Address;
 
+use crate::compiled::Part;
 use crate::rules::Action;
-use crate::tables::{Attached, Direction, LOG, NUMBERS_END, Part};
+use crate::tables::{Attached, Direction, LOG, NUMBERS_END};
 
 /// Records of a node on a worker that wait for the control thread at most.
 pub(crate) const RECORDS_MAX: usize = 1 << 10;
@@ -153,18 +154,19 @@ impl Attached {
         packets: usize,
     ) {
         let lists = self.lists(direction, key.owner, pass);
-        let Some((acl, rule)) = lists.and_then(|lists| lists.rule(found)) else { return };
+        let Some(lists) = lists else { return };
+        let Some(entry) = lists.entry(found) else { return };
         let now_s = (now_ns / 1_000_000_000) as u32;
         let rate = if logger.has_room(now_s) { self.log_rate() } else { 0 };
-        let Some(log) = acl.log_of(rule) else { return };
+        let Some(log) = &entry.log else { return };
         let Some(packets) = log.note(packets as u64, now_s, rate) else { return };
-        let Some(action) = acl.rules.get(rule as usize).map(|rule| rule.action) else { return };
+        let Some((list, rule)) = lists.place(found) else { return };
         logger.write(LogRecord {
             at_ns: now_ns,
             source: key.source.halves(),
             destination: key.destination.halves(),
             packets,
-            list: acl.index,
+            list,
             rule,
             interface: key.owner,
             rx: key.rx,
@@ -173,7 +175,7 @@ impl Attached {
             tcp_flags: crate::session::tcp_flags(key.fields),
             family: F::FAMILY,
             direction,
-            action,
+            action: entry.rule.action,
         });
     }
 }

@@ -5,9 +5,9 @@ use quiver_core::control::interfaces::InterfaceError;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Family;
 
+use crate::compiled::Compiled;
 use crate::config::Lists;
 use crate::filter::Place;
-use crate::tables::Compiled;
 
 /// Who needs virtual reassembly.
 const WHO: &str = "acl";

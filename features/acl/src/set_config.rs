@@ -379,7 +379,7 @@ impl Lists {
     /// The lists that use a set.
     pub fn lists_with_set(&self, name: &str) -> impl Iterator<Item = u32> {
         let uses = move |set: &Arc<NamedSet>| set.name == name;
-        self.after(None).filter(move |(_, acl)| acl.sets.iter().any(uses)).map(|(index, _)| index)
+        self.after(None).filter(move |(_, acl)| acl.sets().any(uses)).map(|(index, _)| index)
     }
 
     /// Where lists filter that use a set.

@@ -7,8 +7,9 @@ use quiver_core::Engine;
 use serde_json::json;
 
 use crate::commands::GROUP;
+use crate::compiled::Compiled;
 use crate::config::{Lists, no_list};
-use crate::tables::{Compiled, Direction};
+use crate::tables::Direction;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -70,7 +71,7 @@ fn lists(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
         let Some(lists) = engine.get::<Lists>() else { return };
         let Some(acl) = lists.get(index) else { return };
         let has = |on| lists.of(on).any(|(_, list)| list == index);
-        let mut row = table.row().cell(index).cell(acl.tag.clone()).cell(acl.rules.len());
+        let mut row = table.row().cell(index).cell(acl.tag.clone()).cell(acl.len());
         for wanted in [Direction::Input, Direction::Output] {
             let places = lists.places().filter(|on| on.1 == wanted && has(*on));
             let names: Vec<String> =
@@ -92,12 +93,12 @@ fn rules(engine: &mut Engine, index: u32) -> Result<Work<Engine>, Refusal> {
         Column::right("Packets"),
         Column::right("Bytes"),
     ];
-    let places: Vec<usize> = (0..acl.rules.len()).collect();
+    let places: Vec<usize> = (0..acl.len()).collect();
     let head = Output::none().field("Tag", acl.tag.clone());
     let add = move |_: &Engine, table: &mut Table, place: usize| {
-        let Some(rule) = acl.rules.get(place) else { return };
-        let [packets, bytes] = acl.counts.get().map_or([0; 2], |counts| counts.sums(place));
-        table.row().cell(place).cell(rule.to_string()).cell(packets).cell(bytes);
+        let Some(entry) = acl.entry(place) else { return };
+        let [packets, bytes] = entry.sums();
+        table.row().cell(place).cell(entry.rule.to_string()).cell(packets).cell(bytes);
     };
     Listing::over("rules", columns, places, add).head(head).begin(engine)
 }
@@ -143,6 +144,7 @@ fn columns(first: &[Column]) -> Vec<Column> {
         Column::right("Probes at most").key("probes_max"),
         Column::right("Longest list").key("list_max"),
         Column::right("Steps at most").key("steps_max"),
+        Column::right("Changes"),
         Column::right("Bytes"),
     ]);
     columns
@@ -171,6 +173,7 @@ macro_rules! add_cost {
             .cell($cost.probes_max)
             .cell($cost.list_max)
             .cell($cost.steps_max)
+            .cell($cost.changes)
             .cell($cost.bytes)
     };
 }

@@ -17,11 +17,12 @@ use quiver_sessions::{
 };
 use quiver_tables::sessions::SessionError;
 
+use crate::compiled::Part;
 use crate::filter::{AclDrop, Place, reason};
 use crate::icmp::{self, Message};
 use crate::session::{NewSession, Session, SessionKey, Writer, flow_of, is_direct, tcp_flags};
 use crate::stateful::makes_session;
-use crate::tables::{Attached, DENY, PASS, Part};
+use crate::tables::{Attached, DENY, PASS};
 
 /// The name of the node.
 pub(crate) const SLOW_PATH: &str = "acl-plugin-slowpath";

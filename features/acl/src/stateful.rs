@@ -11,12 +11,13 @@ use quiver_core::memory::epoch::Pass;
 use quiver_tables::exact::NOT_FOUND;
 use quiver_wire::IpProtocol;
 
+use crate::compiled::{Compiled, Part};
 use crate::icmp::{self, Message};
 use crate::session::{
     Class, KEY_WORDS, NO_KEY, Objects, Session, SessionKey, Table, Writer, flow_of, is_direct,
     seen_word, tcp_flags,
 };
-use crate::tables::{Attached, Compiled, DENY, ESTABLISHED, Part, REFLECT, Search};
+use crate::tables::{Attached, DENY, ESTABLISHED, REFLECT, Search};
 
 /// Keys that are looked up in step: those of a block.
 const BATCH: usize = 128;

@@ -21,7 +21,7 @@ fn frame(host: u8, port: u8) -> Vec<u8> {
     frames::ip4(0, addresses, frames::UDP, Fragment::default(), &udp)
 }
 
-fn passes(router: &mut Router, host: u8, port: u8) -> bool {
+pub fn passes(router: &mut Router, host: u8, port: u8) -> bool {
     router.send("e0", &frame(host, port));
     !router.sent("e1").is_empty()
 }
@@ -65,6 +65,14 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         ("delete acl-plugin acl index 1", "input of e0"),
         ("set acl-plugin acl-rest 1 from 3 permit", "fewer than 3"),
         ("set acl-plugin acl-rest 1 from 0", "no rule left"),
+        ("set acl-plugin acl-rule 1 insert 3 permit", "fewer than 3"),
+        ("set acl-plugin acl-rule 1 replace 2 permit", "fewer than 3"),
+        ("set acl-plugin acl-rule 1 insert 0 permit src-set nobody", "no address-set 'nobody'"),
+        ("set acl-plugin acl-rule 1 insert 0 permit sport 7", "need proto"),
+        ("set acl-plugin acl-rule 7 insert 0 permit", "no access list 7"),
+        ("delete acl-plugin acl-rule 1 2", "fewer than 3"),
+        ("delete acl-plugin acl-rule 1 1 count 1048576", "fewer than 1048577"),
+        ("delete acl-plugin acl-rule 1 0 count 2", "no rule left"),
     ] {
         let refused = router.refused(line);
         assert!(refused.contains(what), "{line}: {refused}");
@@ -116,6 +124,28 @@ fn rules_count_when_they_are_to() {
     router.cli("set acl-plugin counters off");
     passes(&mut router, 1, 7);
     assert_eq!(counts(&mut router, 4)[0], (1, 34));
+}
+
+#[test]
+fn a_rule_that_asks_a_set_comes_and_goes_in_a_long_list() {
+    let mut router = router();
+    let fillers: Vec<String> =
+        (0..600).map(|at| format!("deny src 203.0.{}.{}/32", at / 256, at % 256)).collect();
+    router.cli(&format!("set acl-plugin acl index 1 {}, permit", fillers.join(", ")));
+    router.cli("set acl-plugin interface e0 input acl 1");
+    router.cli("set acl-plugin set blocked addresses");
+    router.cli("set acl-plugin acl-rule 1 insert 300 deny src-set blocked");
+    assert_eq!(router.json("show acl-plugin tables")[0]["changes"], 1);
+    assert!(passes(&mut router, 1, 7), "the set is empty");
+    router.cli("set acl-plugin address-set blocked add 198.51.100.1");
+    assert!(!passes(&mut router, 1, 7) && passes(&mut router, 2, 7));
+    assert!(router.refused("delete acl-plugin set blocked").contains("access list 1"));
+    router.cli("delete acl-plugin acl-rule 1 300");
+    assert_eq!(router.json("show acl-plugin tables")[0]["changes"], 0);
+    assert!(passes(&mut router, 1, 7));
+    router.cli("delete acl-plugin set blocked");
+    let deleted = router.json("show acl-plugin acl index 1");
+    assert_eq!(deleted["rules"].as_array().map(Vec::len), Some(601));
 }
 
 #[test]

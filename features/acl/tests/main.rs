@@ -1,5 +1,6 @@
 //! All tests of this crate, in one program.
 
+mod any_edits;
 mod any_flows;
 mod any_lists;
 mod any_packets;

@@ -103,7 +103,8 @@ def asking(socket: Path, waited: list[float]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LongLists(Change):
-    """All rules of a list are replaced, then its last rule, then an element of its set."""
+    """All rules of a list are replaced, then its last rule; one comes and goes amid them, and so does an element of
+    its set."""
 
     times: Times = field(default_factory=Times)
 
@@ -120,8 +121,14 @@ class LongLists(Change):
             for name in ("first", "last"):
                 with asking(rig.router.api_socket, self.times.waited), timed(self.times.replaced):
                     rig.session.call(f"set acl-plugin acl-file index {LIST} {folder}/{name}.rules")
-            with asking(rig.router.api_socket, self.times.waited), timed(self.times.rule):
-                rig.session.call(f"set acl-plugin acl-rest {LIST} from {RULES - 1} permit ipv4")
+            with asking(rig.router.api_socket, self.times.waited):
+                for edit in (
+                    f"set acl-plugin acl-rule {LIST} replace {RULES - 1} permit ipv4",
+                    f"set acl-plugin acl-rule {LIST} insert {RULES // 2} deny src 203.0.113.0/24 proto udp",
+                    f"delete acl-plugin acl-rule {LIST} {RULES // 2}",
+                ):
+                    with timed(self.times.rule):
+                        rig.session.call(edit)
             for end in ("add", "del"):
                 with timed(self.times.element):
                     rig.session.call(f"set acl-plugin address-set {SET} {end} 203.0.113.0/24")
@@ -134,7 +141,7 @@ class LongLists(Change):
                 cycle()
                 cycles += 1
                 rest(start)
-            return cycles, 5 * cycles
+            return cycles, 7 * cycles
 
         return work
 
