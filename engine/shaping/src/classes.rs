@@ -1,8 +1,9 @@
 //! Nodes by how long what waits in them takes at their rate, in powers of two: whom to drop from
-//! when there is too much of all.
+//! when there is too much of all. A node in which less waits than before stays where it is until it
+//! is asked for.
 
 use crate::NONE;
-use crate::node::{NO_CLASS, Nodes};
+use crate::node::{NO_CLASS, Nodes, SettingsTable};
 use crate::settings::Settings;
 
 const CLASSES: usize = 64;
@@ -28,10 +29,30 @@ impl Classes {
         Classes { first: [NONE; CLASSES], used: 0 }
     }
 
-    /// More or less waits in a node than before.
+    /// More waits in a node than before.
     #[inline]
+    pub fn more(&mut self, nodes: &mut Nodes, of: &Settings, node: u32) {
+        let at = nodes.get(node);
+        let (class, before) = (class_of(of, at.queue.bytes), at.class);
+        if before == NO_CLASS || class > before {
+            self.set(nodes, node, class);
+        }
+    }
+
+    /// Less waits in a node than before.
+    #[inline]
+    pub fn less(&mut self, nodes: &mut Nodes, node: u32) {
+        if nodes.get(node).queue.bytes == 0 {
+            self.set(nodes, node, NO_CLASS);
+        }
+    }
+
+    /// What waits in a node, or its rate, has changed.
     pub fn update(&mut self, nodes: &mut Nodes, of: &Settings, node: u32) {
-        let class = class_of(of, nodes.get(node).queue.bytes);
+        self.set(nodes, node, class_of(of, nodes.get(node).queue.bytes));
+    }
+
+    fn set(&mut self, nodes: &mut Nodes, node: u32, class: u8) {
         let before = nodes.get(node).class;
         if class != before {
             self.unlink(nodes, node, before);
@@ -71,7 +92,15 @@ impl Classes {
     }
 
     /// A node that is, within a factor of two, furthest over its share.
-    pub fn furthest(&self) -> Option<u32> {
-        (self.used != 0).then(|| self.first[63 - self.used.leading_zeros() as usize])
+    pub fn furthest(&mut self, nodes: &mut Nodes, settings: &SettingsTable) -> Option<u32> {
+        while self.used != 0 {
+            let class = 63 - self.used.leading_zeros() as usize;
+            let node = self.first[class];
+            self.update(nodes, settings.of(nodes.get(node)), node);
+            if usize::from(nodes.get(node).class) == class {
+                return Some(node);
+            }
+        }
+        None
     }
 }

@@ -120,16 +120,55 @@ impl Chunk {
     }
 }
 
-/// All nodes, their counters and settings, by number.
+/// All settings, by number.
+#[derive(Debug)]
+pub(crate) struct SettingsTable(Vec<Box<[Settings]>>);
+
+impl SettingsTable {
+    pub fn new() -> SettingsTable {
+        SettingsTable(Vec::with_capacity(CHUNKS_MAX))
+    }
+
+    /// More memory; it comes back when there is as much as may be.
+    pub fn grow(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
+        if self.0.len() == CHUNKS_MAX {
+            return Err(chunk);
+        }
+        self.0.push(chunk);
+        Ok(())
+    }
+
+    /// Set those of a number; false without memory for it.
+    pub fn set(&mut self, number: u32, settings: Settings) -> bool {
+        let place = self.0.get_mut(number as usize / CHUNK);
+        place.is_some_and(|chunk| {
+            chunk[number as usize % CHUNK] = settings;
+            true
+        })
+    }
+
+    /// Is there memory for those of this number?
+    pub fn has(&self, number: u32) -> bool {
+        (number as usize) < self.0.len() * CHUNK
+    }
+
+    /// Those of a node.
+    #[inline(always)]
+    pub fn of(&self, node: &Node) -> &Settings {
+        let number = node.settings as usize;
+        &self.0[number / CHUNK][number % CHUNK]
+    }
+}
+
+/// All nodes and their counters, by number.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     chunks: Vec<Chunk>,
-    settings: Vec<Box<[Settings]>>,
 }
 
 impl Nodes {
     pub fn new() -> Nodes {
-        Nodes { chunks: Vec::with_capacity(CHUNKS_MAX), settings: Vec::with_capacity(CHUNKS_MAX) }
+        Nodes { chunks: Vec::with_capacity(CHUNKS_MAX) }
     }
 
     /// More memory; it comes back when there is as much as may be.
@@ -138,14 +177,6 @@ impl Nodes {
             return Err(chunk);
         }
         self.chunks.push(chunk);
-        Ok(())
-    }
-
-    pub fn grow_settings(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
-        if self.settings.len() == CHUNKS_MAX {
-            return Err(chunk);
-        }
-        self.settings.push(chunk);
         Ok(())
     }
 
@@ -182,6 +213,14 @@ impl Nodes {
         &self.chunks[node as usize / CHUNK].stats[node as usize % CHUNK]
     }
 
+    /// Show how much waits in a node.
+    #[inline(always)]
+    pub fn note_waiting(&self, node: u32) {
+        let chunk = &self.chunks[node as usize / CHUNK];
+        let Queue { bytes, packets, flows, .. } = &chunk.nodes[node as usize % CHUNK].queue;
+        chunk.stats[node as usize % CHUNK].waits(*bytes, *packets, *flows);
+    }
+
     /// Ask for the lines that [`charge`](Self::charge) will want.
     #[inline(always)]
     pub fn prefetch(&self, node: u32) {
@@ -199,38 +238,20 @@ impl Nodes {
         }
     }
 
-    /// A node sends bytes, which are counted; its parent.
+    /// A node sends bytes, which are counted.
     #[inline(always)]
-    pub fn charge(&mut self, node: u32, bytes: u32, now_ns: u64) -> u32 {
+    pub fn charge(
+        &mut self,
+        settings: &SettingsTable,
+        node: u32,
+        bytes: u32,
+        now_ns: u64,
+    ) -> &mut Node {
         let chunk = &mut self.chunks[node as usize / CHUNK];
         let at = &mut chunk.nodes[node as usize % CHUNK];
-        let of = &self.settings[at.settings as usize / CHUNK][at.settings as usize % CHUNK];
-        at.charge(of, bytes, now_ns);
+        at.charge(settings.of(at), bytes, now_ns);
         chunk.stats[node as usize % CHUNK].sent(bytes.into());
-        at.parent
-    }
-
-    pub fn set_settings(&mut self, number: u32, settings: Settings) -> bool {
-        let place = self.settings.get_mut(number as usize / CHUNK);
-        place.is_some_and(|chunk| {
-            chunk[number as usize % CHUNK] = settings;
-            true
-        })
-    }
-
-    pub fn has_settings(&self, number: u32) -> bool {
-        (number as usize) < self.settings.len() * CHUNK
-    }
-
-    #[inline(always)]
-    pub fn settings_of(&self, node: u32) -> Settings {
-        *self.settings(self.get(node))
-    }
-
-    #[inline(always)]
-    pub fn settings(&self, of: &Node) -> &Settings {
-        let number = of.settings as usize;
-        &self.settings[number / CHUNK][number % CHUNK]
+        at
     }
 
     /// Append a node to a ring, of which `first` is known.

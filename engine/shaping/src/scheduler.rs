@@ -8,8 +8,8 @@
 
 use crate::classes::Classes;
 use crate::fair::{Arrival, FairQueues, Queue};
-use crate::node::{CHUNK, Chunk, Node, Nodes, Place};
-use crate::settings::Settings;
+use crate::node::{CHUNK, Chunk, Node, Nodes, Place, SettingsTable};
+use crate::settings::{Diffserv, Settings};
 use crate::wheel::Wheel;
 use crate::{Death, Item, NONE, Sink};
 
@@ -31,6 +31,7 @@ pub enum Offer {
 #[derive(Debug)]
 pub struct Scheduler<T> {
     nodes: Nodes,
+    settings: SettingsTable,
     queues: FairQueues<T>,
     wheel: Wheel,
     classes: Classes,
@@ -56,6 +57,7 @@ impl<T: Item> Scheduler<T> {
     pub fn new(buffers_max: usize) -> Scheduler<T> {
         Scheduler {
             nodes: Nodes::new(),
+            settings: SettingsTable::new(),
             // One more, so that there is a place for a packet before another one is dropped.
             queues: FairQueues::new(buffers_max + 1),
             wheel: Wheel::new(),
@@ -79,7 +81,7 @@ impl<T: Item> Scheduler<T> {
     /// There is as much as may be; it comes back.
     pub fn grow_settings(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
         debug_assert_eq!(chunk.len(), CHUNK);
-        self.nodes.grow_settings(chunk)
+        self.settings.grow(chunk)
     }
 
     /// Buffers that packets occupy which wait, and how many may.
@@ -89,12 +91,13 @@ impl<T: Item> Scheduler<T> {
 
     /// Set the settings of a number, for all nodes that have it. False without memory for it.
     pub fn set_settings(&mut self, number: u32, settings: Settings) -> bool {
-        self.nodes.set_settings(number, settings)
+        self.settings.set(number, settings)
     }
 
-    /// The settings of a node.
-    pub fn settings_of(&self, node: u32) -> Option<Settings> {
-        self.nodes.lives(node).then(|| self.nodes.settings_of(node))
+    /// The classes of traffic of a node.
+    #[inline(always)]
+    pub fn diffserv_of(&self, node: u32) -> Option<Diffserv> {
+        self.nodes.find(node).map(|node| self.settings.of(node).diffserv)
     }
 
     /// What waits in a node itself.
@@ -106,7 +109,7 @@ impl<T: Item> Scheduler<T> {
     /// settings, or too many levels.
     pub fn add(&mut self, node: u32, parent: Option<u32>, settings: u32) -> bool {
         let is_free = self.nodes.has_memory(node) && !self.nodes.lives(node);
-        if !is_free || !self.nodes.has_settings(settings) || !self.has_depth_below(parent, node) {
+        if !is_free || !self.settings.has(settings) || !self.has_depth_below(parent, node) {
             return false;
         }
         self.nodes.stats(node).reset();
@@ -134,7 +137,7 @@ impl<T: Item> Scheduler<T> {
     /// has more than [`DEPTH_MAX`] levels then: a node does not know its children.
     pub fn change(&mut self, node: u32, parent: Option<u32>, settings: u32, now_ns: u64) -> bool {
         if !self.nodes.lives(node)
-            || !self.nodes.has_settings(settings)
+            || !self.settings.has(settings)
             || !self.has_depth_below(parent, node)
         {
             return false;
@@ -154,12 +157,12 @@ impl<T: Item> Scheduler<T> {
             return;
         }
         self.leave(node);
-        let of = self.nodes.settings_of(node);
+        let of = self.settings.of(self.nodes.get(node));
         let latest =
             crate::settings::clock(now_ns) + of.time_of(crate::settings::FRAME_BYTES.into());
         let at = self.nodes.at(node);
         at.clock = at.clock.min(latest);
-        self.classes.update(&mut self.nodes, &of, node);
+        self.classes.update(&mut self.nodes, of, node);
         if self.nodes.get(node).has_work() {
             self.activate(node, now_ns);
         }
@@ -220,7 +223,7 @@ impl<T: Item> Scheduler<T> {
         let mut here = leaf;
         while here.place == Place::Idle && here.conforms(now_ns) {
             if here.parent == NONE {
-                let bytes = self.nodes.settings(leaf).counted(bytes);
+                let bytes = self.settings.of(leaf).counted(bytes);
                 self.charge(node, bytes, now_ns);
                 return Offer::Passes;
             }
@@ -234,7 +237,7 @@ impl<T: Item> Scheduler<T> {
     fn charge(&mut self, node: u32, bytes: u32, now_ns: u64) {
         let mut at = node;
         while at != NONE {
-            at = self.nodes.charge(at, bytes, now_ns);
+            at = self.nodes.charge(&self.settings, at, bytes, now_ns).parent;
         }
     }
 
@@ -245,41 +248,42 @@ impl<T: Item> Scheduler<T> {
         if !self.nodes.lives(node) {
             return sink.send(item);
         }
-        let of = self.nodes.settings_of(node);
-        let queue = &mut self.nodes.at(node).queue;
-        if let Err(item) = self.queues.enqueue(queue, &of, arrival, item, now_ns) {
+        let at = self.nodes.at(node);
+        let of = self.settings.of(at);
+        if let Err(item) = self.queues.enqueue(&mut at.queue, of, arrival, item, now_ns) {
             self.nodes.stats(node).lost(1, 0);
             return sink.drop(item, Death::Overlimit);
         }
-        let is_over = queue.packets > of.packets_max;
-        self.note(node, &of);
-        if self.nodes.get(node).place == Place::Idle {
+        let (is_over, is_idle) = (at.queue.packets > of.packets_max, at.place == Place::Idle);
+        self.classes.more(&mut self.nodes, of, node);
+        self.nodes.note_waiting(node);
+        if is_idle {
             self.activate(node, now_ns);
         }
         if is_over {
             self.drop_of(node, sink);
         }
         while self.queues.buffers > self.buffers_max {
-            let Some(furthest) = self.classes.furthest() else { break };
+            let furthest = self.classes.furthest(&mut self.nodes, &self.settings);
+            let Some(furthest) = furthest else { break };
             if !self.drop_of(furthest, sink) {
                 break;
             }
         }
     }
 
-    /// What waits in a node has changed.
-    fn note(&mut self, node: u32, of: &Settings) {
-        let Queue { bytes, packets, flows, .. } = self.nodes.get(node).queue;
-        self.nodes.stats(node).waits(bytes, packets, flows);
-        self.classes.update(&mut self.nodes, of, node);
+    /// Less waits in a node than before.
+    #[inline(always)]
+    fn note_less(&mut self, node: u32) {
+        self.classes.less(&mut self.nodes, node);
+        self.nodes.note_waiting(node);
     }
 
     /// Drop of the longest flow of a node.
     fn drop_of(&mut self, node: u32, sink: &mut impl Sink<T>) -> bool {
-        let of = self.nodes.settings_of(node);
         let dropped = self.queues.drop_longest(&mut self.nodes.at(node).queue, sink);
         self.nodes.stats(node).lost(dropped, 0);
-        self.note(node, &of);
+        self.note_less(node);
         self.rest(node);
         dropped > 0
     }
@@ -362,28 +366,32 @@ impl<T: Item> Scheduler<T> {
     fn serve_root(&mut self, root: u32, now_ns: u64, sink: &mut impl Sink<T>) -> bool {
         let leaf = self.pick(root);
         self.prefetch_behind(leaf);
-        let of = if self.nodes.get(leaf).is_leaving {
-            Settings { target_ns: u64::MAX, ..self.nodes.settings_of(leaf) }
-        } else {
-            self.nodes.settings_of(leaf)
+        let at = self.nodes.at(leaf);
+        let (is_leaving, of) = (at.is_leaving, self.settings.of(at));
+        let patient;
+        let of = match is_leaving {
+            true => {
+                patient = Settings { target_ns: u64::MAX, ..*of };
+                &patient
+            }
+            false => of,
         };
-        let queue = &mut self.nodes.at(leaf).queue;
-        let popped = self.queues.pop(queue, &of, now_ns, sink);
+        let popped = self.queues.pop(&mut at.queue, of, now_ns, sink);
         self.nodes.stats(leaf).lost(popped.dropped, popped.marked);
-        self.note(leaf, &of);
-        let is_leaving = self.nodes.get(leaf).is_leaving;
+        self.note_less(leaf);
         let has_sent = popped.sent.is_some();
         if let Some((item, bytes, waited_ns)) = popped.sent {
             self.nodes.stats(leaf).delayed(waited_ns);
-            for &at in self.path(leaf).as_slice() {
-                self.nodes.charge(at, bytes, now_ns);
+            let mut at = leaf;
+            while at != NONE {
+                let node = self.nodes.charge(&self.settings, at, bytes, now_ns);
                 if is_leaving {
-                    self.nodes.at(at).clock = 0;
+                    node.clock = 0;
                 }
-                let at = self.nodes.at(at);
-                if at.parent != NONE {
-                    at.deficit = at.deficit.saturating_sub(bytes as i32);
+                if node.parent != NONE {
+                    node.deficit = node.deficit.saturating_sub(bytes as i32);
                 }
+                at = node.parent;
             }
             sink.send(item);
         }
@@ -412,8 +420,8 @@ impl<T: Item> Scheduler<T> {
             }
             let mut child = self.nodes.get(at).ready;
             while self.nodes.get(child).deficit <= 0 {
-                let share = self.nodes.settings_of(child).share_bytes;
                 let below = self.nodes.at(child);
+                let share = self.settings.of(below).share_bytes;
                 below.deficit = below.deficit.saturating_add(share);
                 child = below.next;
             }
@@ -442,7 +450,7 @@ impl<T: Item> Scheduler<T> {
 
     /// All packets that wait go to `sink`, to die: the tree is given up.
     pub fn clear(&mut self, sink: &mut impl Sink<T>) {
-        while let Some(node) = self.classes.furthest() {
+        while let Some(node) = self.classes.furthest(&mut self.nodes, &self.settings) {
             self.drop_of(node, sink);
         }
     }

@@ -8,7 +8,7 @@ use quiver_core::{Context, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily, packet_in_frame};
 use quiver_shaping::NONE;
 use quiver_shaping::fair::Arrival;
-use quiver_shaping::settings::Settings;
+use quiver_shaping::settings::Diffserv;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::LpmSpace;
 use quiver_wire::{Header, Ip6Header};
@@ -138,7 +138,7 @@ impl Classifier {
         &self,
         place: usize,
         (bytes, header): (&[u8], Option<(usize, u8)>),
-        of: &Settings,
+        classes: Diffserv,
     ) -> Arrival {
         let mut arrival = Arrival { node: self.nodes[place], flow: 0, host: 0, tin: 0 };
         let Some((at, version)) = header else { return arrival };
@@ -154,7 +154,7 @@ impl Classifier {
         };
         arrival.flow = flow.unwrap_or_default();
         arrival.host = host;
-        arrival.tin = of.diffserv.tin(class.unwrap_or_default() >> 2);
+        arrival.tin = classes.tin(class.unwrap_or_default() >> 2);
         arrival
     }
 }

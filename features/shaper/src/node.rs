@@ -9,7 +9,7 @@ use quiver_core::graph::node::{DROP, Never, Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_shaping::NONE;
 use quiver_shaping::scheduler::{Offer, Scheduler};
-use quiver_shaping::settings::Settings;
+use quiver_shaping::settings::Diffserv;
 
 use crate::classify::{Classifier, ip_header, is_bare};
 use crate::tables::Shared;
@@ -91,11 +91,11 @@ impl Shaper {
         waits.unwrap_or(packets.len())
     }
 
-    /// The settings of the node in which a packet has to wait, if it has to.
-    fn waits(&mut self, node: u32, packet: &Packet, now_ns: u64) -> Option<Settings> {
+    /// The classes of traffic of the node in which a packet has to wait, if it has to.
+    fn waits(&mut self, node: u32, packet: &Packet, now_ns: u64) -> Option<Diffserv> {
         let scheduler = self.scheduler.as_mut().filter(|_| node != NONE)?;
         match scheduler.offer(node, packet.length() as u32, now_ns) {
-            Offer::Waits => scheduler.settings_of(node),
+            Offer::Waits => scheduler.diffserv_of(node),
             Offer::Passes | Offer::Unknown => None,
         }
     }
@@ -114,11 +114,11 @@ impl Shaper {
     /// Let the packet at a place of the vector pass, or wait.
     fn shape(&mut self, cx: &mut Context<'_>, place: usize, mut packet: Packet) {
         let now_ns = cx.now_ns;
-        let Some(of) = self.waits(self.classifier.nodes[place], &packet, now_ns) else {
+        let Some(classes) = self.waits(self.classifier.nodes[place], &packet, now_ns) else {
             return pass(cx, packet);
         };
         let header = ip_header(packet.bytes(), is_bare(cx, &packet));
-        let arrival = self.classifier.arrival(place, (packet.bytes(), header), &of);
+        let arrival = self.classifier.arrival(place, (packet.bytes(), header), classes);
         cx.keep_age(&mut packet);
         cx.trace(&packet, self.own);
         cx.count(ShaperDrop::Queued, 1);
