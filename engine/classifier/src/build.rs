@@ -10,7 +10,7 @@ use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::Prefix;
 
 use crate::bitmaps::{self, Bitmaps};
-use crate::classes::{ClassBits, DESTINATIONS, Matching, SOURCES};
+use crate::classes::{ClassBitsInMaking, DESTINATIONS, Matching, SOURCES};
 use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets, Upper};
 use crate::intervals::Intervals;
 use crate::linear::{LANES, Linear, mask_of};
@@ -167,7 +167,7 @@ impl<A: Classified> Classifier<A> {
             return Ok(None);
         }
         let (matching, resident) = matching(&source, &destination)?;
-        let (source, destination) = (source.bits, destination.bits);
+        let (source, destination) = (source.bits.finish()?, destination.bits.finish()?);
         let uppers: Box<[Upper]> = rules.iter().map(Upper::of).collect();
         let cost = Cost {
             structure: Structure::Bitmaps,
@@ -224,14 +224,15 @@ impl<A: Classified> Classifier<A> {
                 .map(|length| mask_of(Prefix::new(A::ZERO, length)));
         }
         let (matching, resident) = matching(&source, &destination)?;
-        let (source, destination) = (source.bits, destination.bits);
+        let probes_max = source.bits.most().min(destination.bits.most());
+        let (source, destination) = (source.bits.finish()?, destination.bits.finish()?);
         let steps = if longest > FEW_MAX { longest.div_ceil(LANES) } else { longest };
         let cost = Cost {
             structure: Structure::Tuples,
             rules: rules.len(),
             tuples: tuples.len(),
             pairs: lists.len(),
-            probes_max: source.most().min(destination.most()),
+            probes_max,
             buckets_max: pairs.searched,
             list_max: longest,
             steps_max: steps,
@@ -276,7 +277,7 @@ fn hashed<A: Classified>(
     let longest = lists.iter().map(|list| list.rules.len()).max().unwrap_or(0);
     for doubling in 0..=DOUBLINGS_MAX {
         for _ in 0..SEEDS_TRIED {
-            let mut pairs = Pairs::new(lists.len() << doubling, seed(), sets);
+            let mut pairs = Pairs::new(lists.len() << doubling, seed(), sets)?;
             let mut insert = |list: &Listed<A>| {
                 let rules = list.rules.clone();
                 pairs.insert(list.pair, &uppers[rules.clone()], &asked[rules])
@@ -297,7 +298,7 @@ fn seed() -> u64 {
 
 /// The sets of tuples of one side: those in which an address has a prefix of some rule.
 struct Classes<A: Classified> {
-    bits: ClassBits,
+    bits: ClassBitsInMaking,
     /// The prefixes in order whose addresses have another set than those of the prefix around, and
     /// their sets' numbers.
     routes: Vec<(Prefix<A>, u32)>,
@@ -308,7 +309,7 @@ impl<A: Classified> Classes<A> {
         prefixes.sort_unstable();
         prefixes.dedup();
         let mut numbers: HashMap<Box<[u64]>, u32> = HashMap::new();
-        let mut bits = ClassBits::new(words);
+        let mut bits = ClassBitsInMaking::new(words);
         numbers.insert(bits.get(0).collect(), 0);
         let mut routes = Vec::new();
         // Prefixes around the present one, the shortest first, with their numbers.
@@ -383,8 +384,8 @@ fn matching<A: Classified>(
     destination: &Classes<A>,
 ) -> Result<(Matching<A>, usize), BuildError> {
     if A::BITS == u32::BITS {
-        let tables = [source, destination].map(|side| Intervals::new(&side.intervals()));
-        if let [Some(source), Some(destination)] = tables {
+        let table = |side: &Classes<A>| Intervals::new(&side.intervals());
+        if let (Some(source), Some(destination)) = (table(source)?, table(destination)?) {
             let bytes = source.bytes() + destination.bytes();
             return Ok((Matching::Intervals([source, destination]), bytes));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use quiver_core::cpu::Variant;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::LpmSpace;
+use quiver_tables::memory::{MemoryError, Reserved};
 
 use crate::compare::{Compare, SetLine};
 use crate::intervals::Intervals;
@@ -21,14 +22,44 @@ pub(crate) const DESTINATIONS: u32 = 2;
 /// many for each set.
 pub(crate) struct ClassBits {
     lines_of_set: usize,
-    lines: Vec<SetLine>,
+    lines: Reserved<SetLine>,
 }
 
 impl ClassBits {
+    /// Lines of a set.
+    #[inline(always)]
+    pub fn lines_of_set(&self) -> usize {
+        self.lines_of_set
+    }
+
+    /// A line of a set; another one where there is none.
+    #[inline(always)]
+    pub fn line(&self, number: u32, line: usize) -> &SetLine {
+        self.lines.get(number as usize * self.lines_of_set + line)
+    }
+
+    /// A word of a set.
+    #[inline(always)]
+    pub fn word(&self, number: u32, word: usize) -> u64 {
+        self.line(number, word / LINE_WORDS).0[word % LINE_WORDS]
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.lines.as_slice())
+    }
+}
+
+/// The same while they are made.
+pub(crate) struct ClassBitsInMaking {
+    lines_of_set: usize,
+    lines: Vec<SetLine>,
+}
+
+impl ClassBitsInMaking {
     /// One set, the empty one, of sets with so many words.
-    pub fn new(words: usize) -> ClassBits {
+    pub fn new(words: usize) -> ClassBitsInMaking {
         let lines_of_set = words.div_ceil(LINE_WORDS).max(1);
-        ClassBits { lines_of_set, lines: vec![SetLine([0; LINE_WORDS]); lines_of_set] }
+        ClassBitsInMaking { lines_of_set, lines: vec![SetLine([0; LINE_WORDS]); lines_of_set] }
     }
 
     pub fn push(&mut self, set: &[u64]) -> u32 {
@@ -41,30 +72,14 @@ impl ClassBits {
         number
     }
 
+    /// The lines of a set.
+    fn set(&self, number: usize) -> &[SetLine] {
+        self.lines.get(number * self.lines_of_set..).unwrap_or_default()
+    }
+
     /// The words of a set.
     pub fn get(&self, number: u32) -> impl Iterator<Item = u64> {
-        let first = number as usize * self.lines_of_set;
-        let lines = self.lines.iter().skip(first).take(self.lines_of_set);
-        lines.flat_map(|line| line.0)
-    }
-
-    /// Lines of a set.
-    #[inline(always)]
-    pub fn lines_of_set(&self) -> usize {
-        self.lines_of_set
-    }
-
-    /// A line of a set.
-    #[inline(always)]
-    pub fn line(&self, number: u32, line: usize) -> &SetLine {
-        const EMPTY: SetLine = SetLine([0; LINE_WORDS]);
-        self.lines.get(number as usize * self.lines_of_set + line).unwrap_or(&EMPTY)
-    }
-
-    /// A word of a set.
-    #[inline(always)]
-    pub fn word(&self, number: u32, word: usize) -> u64 {
-        self.line(number, word / LINE_WORDS).0[word % LINE_WORDS]
+        self.set(number as usize).iter().take(self.lines_of_set).flat_map(|line| line.0)
     }
 
     /// Members of the largest set.
@@ -74,8 +89,8 @@ impl ClassBits {
 
     /// Members that a set of these and one of `others` have in common at most. The search ends when
     /// there are more than `limit`.
-    pub fn most_in_common(&self, others: &ClassBits, limit: usize) -> usize {
-        let sized = |bits: &ClassBits| -> Vec<(usize, usize)> {
+    pub fn most_in_common(&self, others: &ClassBitsInMaking, limit: usize) -> usize {
+        let sized = |bits: &ClassBitsInMaking| -> Vec<(usize, usize)> {
             let sets = bits.lines.chunks(bits.lines_of_set).enumerate();
             let mut sized: Vec<_> = sets.map(|(at, set)| (members(set), at)).collect();
             sized.sort_unstable_by(|one, next| next.cmp(one));
@@ -90,19 +105,18 @@ impl ClassBits {
                 if *size <= most {
                     break;
                 }
-                let lines = (0..self.lines_of_set).flat_map(|line| {
-                    let (one, other) =
-                        (self.line(*one as u32, line), others.line(*other as u32, line));
-                    one.0.into_iter().zip(other.0)
-                });
-                most = most.max(lines.map(|(a, b)| (a & b).count_ones() as usize).sum());
+                let lines = self.set(*one).iter().zip(others.set(*other)).take(self.lines_of_set);
+                let words = lines.flat_map(|(one, other)| one.0.into_iter().zip(other.0));
+                most = most.max(words.map(|(a, b)| (a & b).count_ones() as usize).sum());
             }
         }
         most
     }
 
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.lines)
+    /// As workers read them.
+    pub fn finish(&self) -> Result<ClassBits, MemoryError> {
+        let lines = Reserved::copy_of("sets of rules", &self.lines)?;
+        Ok(ClassBits { lines_of_set: self.lines_of_set, lines })
     }
 }
 

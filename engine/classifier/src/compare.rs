@@ -2,16 +2,21 @@
 #![allow(unsafe_code)]
 
 use quiver_core::cpu::Variant;
+use quiver_tables::memory::ZeroValid;
 
 /// A cache line of halfwords.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Halfwords(pub [u16; 32]);
+// SAFETY: integers are valid as zeroes.
+unsafe impl ZeroValid for Halfwords {}
 
 /// A cache line of a set: 512 members, a bit each.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct SetLine(pub [u64; 8]);
+// SAFETY: as above.
+unsafe impl ZeroValid for SetLine {}
 
 /// How lines are compared. Answers have a bit for each place, the first one lowest.
 pub(crate) trait Compare: Copy {

@@ -1,5 +1,8 @@
 //! The hash table of pairs of prefixes: which rules have this source prefix and this destination
 //! prefix. It is built once and only read.
+#![allow(unsafe_code)]
+
+use quiver_tables::memory::{MemoryError, Reserved, ZeroValid};
 
 use crate::linear::{LANES, UpperLanes};
 use crate::sets::Needs;
@@ -70,7 +73,7 @@ pub(crate) struct Entry<A> {
     destination: A,
     upper: Upper,
     tuple: u16,
-    /// 0 when empty, else 1 and [`Rules`] as a number; [`PASSED`] beside it in the first entry of a
+    /// 0 when empty, as is all of the entry, else 1 and [`Rules`] as a number; [`PASSED`] beside it in the first entry of a
     /// bucket that pairs were too many for.
     kind: u16,
 }
@@ -80,22 +83,6 @@ const PASSED: u16 = 0x100;
 const KIND: u16 = 0xff;
 
 impl<A: Classified> Entry<A> {
-    const EMPTY: Entry<A> = Entry {
-        source: A::ZERO,
-        destination: A::ZERO,
-        upper: Upper {
-            source_from: 0,
-            source_span: 0,
-            destination_from: 0,
-            destination_span: 0,
-            value: 0,
-            mask: 0,
-            number: 0,
-        },
-        tuple: 0,
-        kind: 0,
-    };
-
     /// The same pair?
     #[inline(always)]
     fn is(&self, pair: &Pair<A>) -> bool {
@@ -125,6 +112,8 @@ impl<A: Classified> Entry<A> {
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Bucket<A>([Entry<A>; 2]);
+// SAFETY: addresses and integers are valid as zeroes; two entries of them are empty.
+unsafe impl<A: Classified> ZeroValid for Bucket<A> {}
 
 /// What is looked for: the packet's addresses, masked by a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,7 +143,7 @@ impl<A: Classified> Pair<A> {
 
 /// The pairs of a classifier, and their rules.
 pub(crate) struct Pairs<A: Classified> {
-    buckets: Box<[Bucket<A>]>,
+    buckets: Reserved<Bucket<A>>,
     seed: u64,
     shift: u32,
     pub few: Vec<Upper>,
@@ -167,22 +156,22 @@ pub(crate) struct Pairs<A: Classified> {
 
 impl<A: Classified> Pairs<A> {
     /// Room for so many pairs, hashed with `seed`, of rules that ask for so many sets together.
-    pub fn new(pairs: usize, seed: u64, sets: usize) -> Pairs<A> {
+    pub fn new(pairs: usize, seed: u64, sets: usize) -> Result<Pairs<A>, MemoryError> {
         let bits = pairs.max(2).next_power_of_two().trailing_zeros();
-        Pairs {
-            buckets: vec![Bucket([Entry::EMPTY; 2]); 1 << bits].into(),
+        Ok(Pairs {
+            buckets: Reserved::to_fill("pairs of prefixes", 1 << bits)?,
             seed,
             shift: 64 - bits,
             few: Vec::new(),
             many: Vec::new(),
             needs: Needs::of_sets(sets),
             searched: 1,
-        }
+        })
     }
 
     pub fn bytes(&self) -> usize {
         let lists = size_of_val(&*self.few) + size_of_val(&*self.many) + self.needs.bytes();
-        size_of_val(&*self.buckets) + lists
+        size_of_val(self.buckets.as_slice()) + lists
     }
 
     /// The first bucket of a pair.
@@ -195,7 +184,7 @@ impl<A: Classified> Pairs<A> {
     #[inline(always)]
     pub fn bucket(&self, place: u32) -> &Bucket<A> {
         // There is a power of two of them.
-        &self.buckets[place as usize & (self.buckets.len() - 1)]
+        self.buckets.get(place as usize & (self.buckets.capacity() - 1))
     }
 
     /// The entry of a pair whose first bucket is at `place`.
@@ -229,15 +218,16 @@ impl<A: Classified> Pairs<A> {
     /// buckets are full.
     pub fn insert(&mut self, pair: Pair<A>, rules: &[Upper], sets: &[RuleSets]) -> bool {
         let home = self.place(&pair) as usize;
-        let modulus = self.buckets.len();
+        let modulus = self.buckets.capacity();
         let at = |step: usize| (home + step) % modulus;
         let free = (0..BUCKETS_SEARCHED_MAX.min(modulus)).find_map(|step| {
-            let entry = self.buckets[at(step)].0.iter().position(|entry| entry.kind & KIND == 0);
+            let bucket = self.buckets.get(at(step));
+            let entry = bucket.0.iter().position(|entry| entry.kind & KIND == 0);
             Some((step, entry?))
         });
         let Some((step, slot)) = free else { return false };
         for passed in 0..step {
-            self.buckets[at(passed)].0[0].kind |= PASSED;
+            self.buckets.get_mut(at(passed)).0[0].kind |= PASSED;
         }
         self.searched = self.searched.max(step + 1);
         let asks = sets.iter().any(|sets| *sets != [NO_SET; SETS_OF_RULE_MAX]);
@@ -263,7 +253,7 @@ impl<A: Classified> Pairs<A> {
             }
         };
         let Pair { tuple, source, destination } = pair;
-        let entry = &mut self.buckets[at(step)].0[slot];
+        let entry = &mut self.buckets.get_mut(at(step)).0[slot];
         let kind = entry.kind & PASSED | kind;
         *entry = Entry { source, destination, upper, tuple, kind };
         true

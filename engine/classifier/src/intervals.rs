@@ -8,6 +8,7 @@
 //! table is built once and only read.
 
 use quiver_core::cpu::prefetch;
+use quiver_tables::memory::{MemoryError, Reserved};
 
 use crate::compare::{Compare, Halfwords};
 use crate::sets::BATCH;
@@ -35,18 +36,21 @@ type Line = Halfwords;
 
 /// The table.
 pub(crate) struct Intervals {
-    root: Box<[u32]>,
-    lines: Vec<Line>,
+    root: Reserved<u32>,
+    lines: Reserved<Line>,
 }
+
+/// The lines of a table that is built.
+struct Lines(Vec<Line>);
 
 impl Intervals {
     /// Of intervals in order: the first address and the number of each; the first one begins at 0.
     /// None where a number is too large.
-    pub fn new(intervals: &[(u32, u32)]) -> Option<Intervals> {
+    pub fn new(intervals: &[(u32, u32)]) -> Result<Option<Intervals>, MemoryError> {
         if intervals.iter().any(|(_, number)| *number > u16::MAX.into()) {
-            return None;
+            return Ok(None);
         }
-        let mut built = Intervals { root: Box::default(), lines: Vec::new() };
+        let mut lines = Lines(Vec::new());
         let mut root = Vec::with_capacity(1 << ROOT_BITS);
         let mut within = Vec::new();
         let (mut rest, mut number) = (intervals, 0);
@@ -61,34 +65,17 @@ impl Intervals {
             number = now.last().map_or(number, |(_, number)| *number);
             rest = later;
             within.dedup_by_key(|(_, number)| *number);
-            root.push(built.entry(&within));
+            root.push(lines.entry(&within));
         }
-        built.root = root.into();
-        Some(built)
-    }
-
-    /// Lines for the intervals of 16 bits, and the entry that leads to them.
-    fn entry(&mut self, within: &[(u16, u16)]) -> u32 {
-        if let [(_, number)] = within {
-            return u32::from(*number);
-        }
-        let mut below: Vec<(u16, Line)> = within.chunks(LEAF).map(leaf).collect();
-        let mut depth = 1;
-        while below.len() > 1 {
-            let first = self.lines.len() as u32;
-            self.lines.extend(below.iter().map(|(_, line)| *line));
-            let nodes = below.chunks(FAN_OUT).zip((first..).step_by(FAN_OUT));
-            below = nodes.map(|(lines, first)| node(lines, first)).collect();
-            depth += 1;
-        }
-        let place = self.lines.len() as u32;
-        self.lines.extend(below.iter().map(|(_, line)| *line));
-        depth << DEPTH_SHIFT | place
+        Ok(Some(Intervals {
+            root: Reserved::copy_of("the root of intervals", &root)?,
+            lines: Reserved::copy_of("lines of intervals", &lines.0)?,
+        }))
     }
 
     /// Memory that workers read.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.root) + size_of_val(&*self.lines)
+        size_of_val(self.root.as_slice()) + size_of_val(self.lines.as_slice())
     }
 
     /// The numbers of up to 64 addresses.
@@ -104,7 +91,7 @@ impl Intervals {
         for (at, (address, entry)) in
             addresses.iter().zip(numbers.iter_mut()).take(count).enumerate()
         {
-            *entry = self.root.get((address >> ROOT_BITS) as usize).copied().unwrap_or(0);
+            *entry = *self.root.get((address >> ROOT_BITS) as usize);
             // A number alone may name a line, too: to ask for it does no harm.
             prefetch(self.line(*entry & PLACE));
             deep[going % BATCH] = at as u8;
@@ -141,11 +128,31 @@ impl Intervals {
         ((entry >> DEPTH_SHIFT) - 1) << DEPTH_SHIFT | (first + at) & PLACE
     }
 
-    /// The line at a place.
+    /// The line at a place; another one where there is none.
     #[inline(always)]
     fn line(&self, place: u32) -> &Line {
-        const EMPTY: Line = Halfwords([0; 32]);
-        self.lines.get(place as usize).unwrap_or(&EMPTY)
+        self.lines.get(place as usize)
+    }
+}
+
+impl Lines {
+    /// Lines for the intervals of 16 bits, and the entry that leads to them.
+    fn entry(&mut self, within: &[(u16, u16)]) -> u32 {
+        if let [(_, number)] = within {
+            return u32::from(*number);
+        }
+        let mut below: Vec<(u16, Line)> = within.chunks(LEAF).map(leaf).collect();
+        let mut depth = 1;
+        while below.len() > 1 {
+            let first = self.0.len() as u32;
+            self.0.extend(below.iter().map(|(_, line)| *line));
+            let nodes = below.chunks(FAN_OUT).zip((first..).step_by(FAN_OUT));
+            below = nodes.map(|(lines, first)| node(lines, first)).collect();
+            depth += 1;
+        }
+        let place = self.0.len() as u32;
+        self.0.extend(below.iter().map(|(_, line)| *line));
+        depth << DEPTH_SHIFT | place
     }
 }
 
@@ -199,7 +206,7 @@ mod tests {
                 starts.map(|start| (start, start % 60_013)).collect();
             intervals.sort_unstable();
             intervals.dedup_by_key(|(start, _)| *start);
-            let table = Intervals::new(&intervals).expect("small numbers");
+            let table = Intervals::new(&intervals).expect("memory").expect("small numbers");
             let near = intervals.iter().step_by(13);
             let wanted: Vec<u32> = near
                 .flat_map(|(start, _)| [start.wrapping_sub(1), *start, start + 1, start ^ 0xffff])
@@ -225,6 +232,6 @@ mod tests {
 
     #[test]
     fn numbers_of_more_than_16_bits_are_refused() {
-        assert!(Intervals::new(&[(0, 0), (5, 0x1_0000)]).is_none());
+        assert!(Intervals::new(&[(0, 0), (5, 0x1_0000)]).expect("memory").is_none());
     }
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::find_once;
+use quiver_tables::memory::ZeroValid;
 use quiver_tables::prefix::Address;
 
 pub use build::{BuildError, Cost, RULES_MAX, Structure};
@@ -38,7 +39,7 @@ use sets::{BATCH, Marks};
 pub const NONE: u32 = u32::MAX;
 
 /// A family of addresses whose rules can be compared sixteen at a time.
-pub trait Classified: Address + Default {
+pub trait Classified: Address + Default + ZeroValid {
     /// Words of 32 bits of an address.
     const WORDS: usize;
     /// Sixteen prefixes.

@@ -64,6 +64,10 @@ pub unsafe trait ZeroValid: 'static {}
 // SAFETY: integers and atomics are valid as zeroes.
 unsafe impl ZeroValid for u8 {}
 // SAFETY: as above.
+unsafe impl ZeroValid for u32 {}
+// SAFETY: as above.
+unsafe impl ZeroValid for u128 {}
+// SAFETY: as above.
 unsafe impl ZeroValid for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl ZeroValid for AtomicU64 {}
@@ -145,6 +149,16 @@ impl<T: ZeroValid> Reserved<T> {
         Ok(Reserved { base, capacity, bytes, pages, marker: PhantomData })
     }
 
+    /// Reserve `capacity` elements, all of which will be in use: on large pages where they fill much
+    /// of one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn to_fill(what: &'static str, capacity: usize) -> Result<Self, MemoryError> {
+        let is_long = capacity.saturating_mul(size_of::<T>()) >= HUGE_PAGE_BYTES / 8;
+        Self::new(what, capacity, if is_long { Pages::Huge } else { Pages::Small })
+    }
+
     /// How many elements were reserved.
     #[inline]
     pub fn capacity(&self) -> usize {
@@ -158,6 +172,13 @@ impl<T: ZeroValid> Reserved<T> {
         let index = if index < self.capacity { index } else { 0 };
         // SAFETY: index < capacity, and the range is mapped and zero-valid.
         unsafe { &*self.base.as_ptr().add(index) }
+    }
+
+    /// The element at `index`, for who shares it with nobody; past the end it is element 0.
+    pub fn get_mut(&mut self, index: usize) -> &mut T {
+        let index = if index < self.capacity { index } else { 0 };
+        // SAFETY: as for `get`, and nobody else has a reference.
+        unsafe { &mut *self.base.as_ptr().add(index) }
     }
 
     /// The base, for look-ups that prove their bounds themselves.
@@ -213,6 +234,25 @@ impl<T: ZeroValid> Reserved<T> {
             return 0;
         }
         present.iter().filter(|page| **page & 1 != 0).count() * PAGE_BYTES
+    }
+}
+
+impl<T: ZeroValid + Copy> Reserved<T> {
+    /// A copy of `values`, [to fill](Self::to_fill) all of it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn copy_of(what: &'static str, values: &[T]) -> Result<Self, MemoryError> {
+        let copy = Self::to_fill(what, values.len())?;
+        // SAFETY: there is room for as many, in a mapping of its own.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), copy.base.as_ptr(), values.len()) };
+        Ok(copy)
+    }
+
+    /// All elements.
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[T] {
+        self.slice(0, self.capacity)
     }
 }
 
