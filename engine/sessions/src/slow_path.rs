@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use quiver_core::graph::drop_reason::DropReason;
+use quiver_core::graph::hand_over::HandOver;
 use quiver_core::graph::node::{DROP, Reason};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
@@ -61,10 +62,12 @@ pub trait SessionMaker {
 
 /// The packets of a slow path that wait on one worker, and when its clock hand turns.
 pub struct SlowQueue {
+    /// On workers that are not the owner, what waits for it. All else is the owner's.
+    hand_over: HandOver,
     waiting: VecDeque<Packet>,
     /// The tags of their flows, in the same order: looked through without the packets.
     tags: VecDeque<u32>,
-    /// On the owner: how many wait of each class of tags.
+    /// How many wait of each class of tags.
     of_class: Box<[u16]>,
     /// The pass that `left` is for.
     pass: u64,
@@ -75,21 +78,22 @@ pub struct SlowQueue {
     turn_ns: u64,
 }
 
-impl Default for SlowQueue {
-    fn default() -> SlowQueue {
+impl SlowQueue {
+    /// An empty one of a worker.
+    pub fn new(worker: WorkerId) -> SlowQueue {
+        let of_owner = |count| if worker == OWNER { count } else { 0 };
         SlowQueue {
-            waiting: VecDeque::with_capacity(WAITING_MAX),
-            tags: VecDeque::with_capacity(WAITING_MAX),
-            of_class: vec![0; CLASSES].into_boxed_slice(),
+            hand_over: HandOver::new(worker, OWNER),
+            waiting: VecDeque::with_capacity(of_owner(WAITING_MAX)),
+            tags: VecDeque::with_capacity(of_owner(WAITING_MAX)),
+            of_class: vec![0; of_owner(CLASSES)].into_boxed_slice(),
             pass: u64::MAX,
             left: 0,
             found: false,
             turn_ns: u64::MAX,
         }
     }
-}
 
-impl SlowQueue {
     /// The clock hand is to turn from now on, unless it does already.
     pub fn wind(&mut self, cx: &mut Context<'_>) {
         self.turn_ns = self.turn_ns.min(cx.now_ns + TURN_NS);
@@ -101,7 +105,7 @@ impl SlowQueue {
         self.found = true;
     }
 
-    /// Packets that wait.
+    /// Packets that wait with the owner.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -154,13 +158,6 @@ impl SlowQueue {
         self.tags.remove(place);
         self.waiting.remove(place)
     }
-
-    /// Back to the front.
-    fn put_back(&mut self, packet: Packet, tag: u32) {
-        self.of_class[class(tag)] += 1;
-        self.waiting.push_front(packet);
-        self.tags.push_front(tag);
-    }
 }
 
 /// Where the tag stands first.
@@ -190,34 +187,35 @@ fn class(tag: u32) -> usize {
 
 /// Take a vector: the body of a slow path's [`run`](quiver_core::graph::node::Node::run).
 pub fn run_slow_path<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mut Frame) {
-    if cx.worker == OWNER {
+    let again_ns = if cx.worker == OWNER {
         decide_vector(path, cx, frame);
+        hold(path, cx)
     } else {
-        hand_over(path, cx, frame);
-    }
-    hold(path, cx);
-    if !path.queue().is_empty() {
-        cx.tick_at(cx.now_ns);
+        let hand_over = &mut path.queue().hand_over;
+        hand_over.take(cx, frame, S::CONGESTION);
+        hand_over.hold(cx, S::BACK_PRESSURE)
+    };
+    if let Some(due_ns) = again_ns {
+        cx.tick_at(due_ns);
     }
 }
 
 /// Do what is due: the body of a slow path's [`tick`](quiver_core::graph::node::Node::tick).
 pub fn tick_slow_path<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) -> Option<u64> {
     if cx.worker != OWNER {
-        retry(path, cx);
-        hold(path, cx);
-        return (!path.queue().is_empty()).then_some(cx.now_ns);
+        let hand_over = &mut path.queue().hand_over;
+        hand_over.retry(cx);
+        return hand_over.hold(cx, S::BACK_PRESSURE);
     }
     path.queue().begin_pass(cx);
     decide_some(path, cx);
-    hold(path, cx);
+    let again_ns = hold(path, cx);
     if path.queue().turn_ns <= cx.now_ns {
         let turns_on = path.turn(cx);
         path.queue().turn_ns = if turns_on { cx.now_ns + TURN_NS } else { u64::MAX };
     }
-    let queue = path.queue();
-    let due_ns = if queue.is_empty() { queue.turn_ns } else { cx.now_ns };
-    (due_ns != u64::MAX).then_some(due_ns)
+    let turn_ns = Some(path.queue().turn_ns).filter(|turn_ns| *turn_ns != u64::MAX);
+    again_ns.or(turn_ns)
 }
 
 /// Decide about a vector, behind what waits.
@@ -280,49 +278,15 @@ fn finish<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, mut packet: Packe
     path.queue().found
 }
 
-/// Hand a vector to the owner, behind what waits for it.
-fn hand_over<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>, frame: &mut Frame) {
-    let own = cx.node;
-    for mut packet in frame.drain() {
-        if path.queue().is_empty() {
-            cx.trace(&packet, own);
-            match cx.hand_off(packet, OWNER, own) {
-                Ok(()) => continue,
-                Err(back) => packet = back,
-            }
-        }
-        if path.queue().is_full() {
-            cx.kill(packet, S::CONGESTION);
-        } else {
-            path.queue().put(cx, packet, 0);
-        }
-    }
-}
-
-/// Hand over what waits, as far as the ring has room.
-fn retry<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
-    while let Some((packet, tag)) = path.queue().take() {
-        if let Err(packet) = cx.hand_off(packet, OWNER, cx.node) {
-            return path.queue().put_back(packet, tag);
-        }
-    }
-}
-
-/// While packets wait for the ring to the owner, or too many with the owner, the worker takes no
-/// more.
-fn hold<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) {
+/// While many packets wait, the owner takes no more; when to decide about some again.
+fn hold<S: SessionMaker>(path: &mut S, cx: &mut Context<'_>) -> Option<u64> {
     let waiting = path.queue().len();
-    if waiting == 0 {
-        return;
-    }
-    let is_owner = cx.worker == OWNER;
-    if is_owner && waiting >= HELD_FROM {
-        cx.hold_handed_over();
-    }
-    if !is_owner || waiting >= HELD_FROM {
+    if waiting >= HELD_FROM {
         cx.count(S::BACK_PRESSURE, 1);
+        cx.hold_handed_over();
         cx.hold_receive();
     }
+    (waiting > 0).then_some(cx.now_ns)
 }
 
 #[cfg(test)]

@@ -177,8 +177,8 @@ fn router(workers: usize) -> (Engine, World) {
     );
     let of_slow = world.clone();
     builder.node(
-        NodeSpec::new("slow", "makes sessions", move |_| {
-            Box::new(Slow { world: of_slow.clone(), queue: SlowQueue::default() })
+        NodeSpec::new("slow", "makes sessions", move |wiring| {
+            Box::new(Slow { world: of_slow.clone(), queue: SlowQueue::new(wiring.worker) })
         })
         .slow_path()
         .reasons::<TestDrop>(),

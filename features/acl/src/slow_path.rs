@@ -259,7 +259,7 @@ pub(crate) fn spec(arcs: [ArcId; 2], attached: &Arc<Attached>) -> NodeSpec {
                 (arcs[1], wiring.node(nodes::ip6::LOOKUP)),
             ],
             features: Place::ALL.map(|place| families.map(|family| feature(place, family))),
-            queue: SlowQueue::default(),
+            queue: SlowQueue::new(wiring.worker),
             writer: None,
         })
     })

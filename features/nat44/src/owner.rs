@@ -367,7 +367,7 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
             answers: Answers::new(ToB4s::new(wiring)),
             fragments: Fragments::new(RandomState::new().hash_one(wiring.worker.index())),
             owner: None,
-            queue: SlowQueue::default(),
+            queue: SlowQueue::new(wiring.worker),
         })
     })
     .slow_path()

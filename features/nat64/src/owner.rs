@@ -442,7 +442,7 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
         Box::new(SlowPath {
             translator: Translator::new(&shared, wiring),
             owner: None,
-            queue: SlowQueue::default(),
+            queue: SlowQueue::new(wiring.worker),
         })
     })
     .slow_path()

@@ -212,7 +212,7 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
                 in2out: wiring.node(IN2OUT),
                 out2in: wiring.node(OUT2IN),
                 owner: None,
-                queue: SlowQueue::default(),
+                queue: SlowQueue::new(wiring.worker),
             })
         },
     )

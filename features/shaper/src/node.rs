@@ -1,10 +1,10 @@
 //! `shaper-output`: packets within their rates pass, others wait for their time. One worker owns
 //! all that waits; others hand it what is to be shaped.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
+use quiver_core::graph::hand_over::HandOver;
 use quiver_core::graph::node::{DROP, Never, Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_shaping::NONE;
@@ -19,9 +19,6 @@ use crate::waiting::{Out, Waiting};
 pub(crate) const NAME: &str = "shaper-output";
 /// The worker where packets wait.
 pub(crate) const OWNER: WorkerId = WorkerId(0);
-/// Packets that a worker keeps for the owner while the ring to it is full. A worker reads no
-/// receive queue meanwhile, so that they are those of one pass.
-const WAITING_MAX: usize = 8_192;
 /// Packets sent in a pass at most.
 const BUDGET: usize = 256;
 /// Packets whose nodes are asked for ahead of the one that is looked at.
@@ -55,8 +52,8 @@ pub(crate) struct Shaper {
     own: NodeId,
     /// The owner's, once there is a shaper.
     pub scheduler: Option<Box<Scheduler<Waiting>>>,
-    /// Packets that found the ring to the owner full, on other workers.
-    waiting: VecDeque<Packet>,
+    /// What waits for the owner, on other workers.
+    hand_over: HandOver,
 }
 
 /// Where a packet goes that passes.
@@ -129,52 +126,16 @@ impl Shaper {
             pass(cx, packet); // the tree was there a moment ago
         }
     }
-
-    /// Hand a packet to the owner, behind those that wait.
-    fn pass_to_owner(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
-        if self.waiting.is_empty() {
-            cx.trace(&packet, self.own);
-            match cx.hand_off(packet, OWNER, self.own) {
-                Ok(()) => return,
-                Err(back) => packet = back,
-            }
-        }
-        if self.waiting.len() < WAITING_MAX {
-            cx.keep_age(&mut packet);
-            self.waiting.push_back(packet);
-        } else {
-            cx.kill(packet, ShaperDrop::Congestion);
-        }
-    }
-
-    /// While packets wait for the owner, the worker reads no receive queue.
-    fn wait_for_owner(&mut self, cx: &mut Context<'_>) {
-        if !self.waiting.is_empty() {
-            cx.count(ShaperDrop::BackPressure, 1);
-            cx.hold_receive();
-            cx.tick_at(cx.now_ns);
-        }
-    }
-
-    fn pass_waiting(&mut self, cx: &mut Context<'_>) -> Option<u64> {
-        while let Some(packet) = self.waiting.pop_front() {
-            if let Err(packet) = cx.hand_off(packet, OWNER, self.own) {
-                self.waiting.push_front(packet);
-                break;
-            }
-        }
-        self.wait_for_owner(cx);
-        (!self.waiting.is_empty()).then_some(cx.now_ns)
-    }
 }
 
 impl Node for Shaper {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         if cx.worker != OWNER {
-            for packet in frame.drain() {
-                self.pass_to_owner(cx, packet);
+            self.hand_over.take(cx, frame, ShaperDrop::Congestion);
+            if let Some(due_ns) = self.hand_over.hold(cx, ShaperDrop::BackPressure) {
+                cx.tick_at(due_ns);
             }
-            return self.wait_for_owner(cx);
+            return;
         }
         self.classifier.classify(cx, frame.packets());
         let first = self.first_that_pass(cx, frame.packets());
@@ -203,7 +164,8 @@ impl Node for Shaper {
 
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
         if cx.worker != OWNER {
-            return self.pass_waiting(cx);
+            self.hand_over.retry(cx);
+            return self.hand_over.hold(cx, ShaperDrop::BackPressure);
         }
         let (own, now_ns) = (self.own, cx.now_ns);
         self.scheduler.as_mut()?.serve(now_ns, BUDGET, &mut Out::new(cx, own))
@@ -216,12 +178,11 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
     let shared = shared.clone();
     NodeSpec::new(NAME, "Lets packets of an interface wait until their rates let them pass", {
         move |wiring| {
-            let is_owner = wiring.worker == OWNER;
             Box::new(Shaper {
                 classifier: Classifier::new(&shared),
                 own: wiring.id,
                 scheduler: None,
-                waiting: VecDeque::with_capacity(if is_owner { 0 } else { WAITING_MAX }),
+                hand_over: HandOver::new(wiring.worker, OWNER),
             })
         }
     })

@@ -11,6 +11,7 @@ pub(crate) mod directory;
 pub mod drop_reason;
 pub mod filter;
 pub mod frame;
+pub mod hand_over;
 pub mod interface;
 pub mod node;
 pub mod observer;
