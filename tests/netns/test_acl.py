@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
@@ -24,6 +24,9 @@ PACKETS = 100_000
 #: The number of the first one.
 FIRST = 100_000
 RULES = 300
+#: Rules in front of them that match no packet, where rules come one by one.
+OTHER_RULES = 2_000
+ATTACHED = "set acl-plugin interface pcap0 input acl 1"
 TCP, UDP, ICMP = 6, 17, 1
 PROTOCOLS = {4: {TCP: "tcp", UDP: "udp", ICMP: "icmp"}, 6: {TCP: "tcp", UDP: "udp", 58: "icmp6"}}
 #: Where sources and destinations are.
@@ -246,12 +249,40 @@ def through_linux(
         host.remove()
 
 
+def whole(family: int, rules: list[Rule], listed: Path) -> str:
+    """Commands that make list 1 of a file."""
+    listed.write_text("\n".join(one.quiver(family) for one in rules))
+    return f"set acl-plugin acl-file index 1 {listed}\n{ATTACHED}\n"
+
+
+def rule_by_rule(family: int, rules: list[Rule], listed: Path) -> str:
+    """Commands that make list 1 of a long file, and then rule by rule what it is to be."""
+    base = "203.0.113.{}/32" if family == 4 else "2001:db8:ffff::{}/128"
+    others = [f"deny src {base.format(number % 256)} dscp {number // 256}" for number in range(OTHER_RULES)]
+    wrong = [f"permit ipv{family}"] * 3
+    listed.write_text("\n".join([*others, *wrong, *(one.quiver(family) for one in rules[::2])]))
+    lines = [
+        f"set acl-plugin acl-file index 1 {listed}",
+        ATTACHED,
+        f"delete acl-plugin acl-rule 1 {OTHER_RULES} count 2",
+        f"set acl-plugin acl-rule 1 replace {OTHER_RULES} deny dscp 63",
+    ]
+    for place, one in enumerate(rules):
+        if place % 2:
+            lines.append(f"set acl-plugin acl-rule 1 insert {OTHER_RULES + 1 + place} {one.quiver(family)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def through_quiver(
-    family: int, rules: list[Rule], sets: Sets, packets: list[bytes], folder: Path
+    family: int,
+    rules: list[Rule],
+    sets: Sets,
+    packets: list[bytes],
+    folder: Path,
+    made: Callable[[int, list[Rule], Path], str] = whole,
 ) -> list[int]:
     """The numbers of the packets that the router lets pass."""
     listed, taken, left = folder / "list.rules", folder / "in.pcap", folder / "out.pcap"
-    listed.write_text("\n".join(one.quiver(family) for one in rules))
     write(taken, family, packets, "02:fe:00:00:00:01")
     with Router() as router:
         router.configure(
@@ -268,8 +299,7 @@ def through_quiver(
             "ip route add ::/0 via fd00:2::2\n"
             "set acl-plugin l4-match-nonfirst-fragment 0\n"
             f"{sets.quiver(folder)}"
-            f"set acl-plugin acl-file index 1 {listed}\n"
-            "set acl-plugin interface pcap0 input acl 1\n"
+            f"{made(family, rules, listed)}"
             "set interface state pcap1 up\n"
             "set interface state pcap0 up\n"
         )
@@ -292,17 +322,22 @@ def folder() -> Iterator[Path]:
 
 
 def check_verdicts(
-    family: int, rules: list[Rule], sets: Sets, packets: dict[int, bytes], folder: Path
+    family: int,
+    rules: list[Rule],
+    sets: Sets,
+    packets: dict[int, bytes],
+    folder: Path,
+    made: Callable[[int, list[Rule], Path], str] = whole,
 ) -> None:
     """Both let the same packets pass."""
+    sent = list(packets.values())
     # What a router or Linux sends by itself has other numbers.
     expected, found = (
-        [
-            number
-            for number in through(family, rules, sets, list(packets.values()), folder)
-            if number in packets
-        ]
-        for through in (through_linux, through_quiver)
+        [number for number in passed if number in packets]
+        for passed in (
+            through_linux(family, rules, sets, sent, folder),
+            through_quiver(family, rules, sets, sent, folder, made),
+        )
     )
     assert len(packets) // 10 < len(expected) < len(packets) * 9 // 10
     different = sorted(set(expected) ^ set(found))[:10]
@@ -317,6 +352,15 @@ def test_every_packet_has_the_verdict_of_nftables(family: int, fragments: float,
     numbers = range(FIRST, FIRST + PACKETS)
     packets = {number: packet(dice, family, number, fragments) for number in numbers}
     check_verdicts(family, rules, Sets(), packets, folder)
+
+
+@pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
+def test_rules_that_came_one_by_one_have_the_verdicts_of_nftables(family: int, folder: Path) -> None:
+    """Into a list that is too long to be compiled again for each of them."""
+    dice = random.Random(40 + family)
+    rules = [rule(dice, family) for _ in range(RULES)]
+    packets = {number: packet(dice, family, number, 0.0) for number in range(FIRST, FIRST + PACKETS)}
+    check_verdicts(family, rules, Sets(), packets, folder, rule_by_rule)
 
 
 def named_sets(dice: random.Random, family: int) -> Sets:
