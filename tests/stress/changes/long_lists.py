@@ -103,8 +103,8 @@ def asking(socket: Path, waited: list[float]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LongLists(Change):
-    """All rules of a list are replaced, then its last rule; one comes and goes amid them, and an element of its
-    set."""
+    """All rules of a list are replaced, then its last one. One rule comes and goes amid them, then an element
+    of its set."""
 
     times: Times = field(default_factory=Times)
 
