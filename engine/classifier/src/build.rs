@@ -33,7 +33,7 @@ pub enum BuildError {
     /// Too many rules.
     #[error("{0} rules are more than {RULES_MAX}")]
     TooMany(usize),
-    /// The numbers of rules do not rise, or new rules are not in order.
+    /// The numbers of rules, or of those that new rules stand before, do not rise.
     #[error("the numbers of rules do not rise")]
     Order,
     /// Rules ask for too many sets.
@@ -42,8 +42,8 @@ pub enum BuildError {
     /// A rule asks for a set that there is not.
     #[error("a rule asks for set {0}, which there is not")]
     NoSet(u16),
-    /// Too many changes beside a compiled list.
-    #[error("{0} changes are more than a compiled list has beside it")]
+    /// Too many rules are gone, or too many are new.
+    #[error("{0} rules that are gone, or new, are more than a compiled list has beside it")]
     TooManyChanges(usize),
     /// The compiled list has changes beside it already.
     #[error("the compiled list has changes beside it already")]

@@ -93,8 +93,9 @@ impl<A: Classified> Classifier<A> {
         sets: Vec<Arc<dyn Members<A>>>,
     ) -> Result<Classifier<A>, BuildError> {
         let changes = gone.len() + new.len();
-        if gone.len() > CHANGES_MAX || new.len() > CHANGES_MAX {
-            return Err(BuildError::TooManyChanges(changes));
+        let more = gone.len().max(new.len());
+        if more > CHANGES_MAX {
+            return Err(BuildError::TooManyChanges(more));
         }
         if matches!(base.form, Form::Changed(_)) {
             return Err(BuildError::ChangedTwice);
@@ -108,6 +109,7 @@ impl<A: Classified> Classifier<A> {
         let cost = Cost {
             rules: (base.cost.rules + new.len()).saturating_sub(gone.len()),
             changes,
+            steps_max: base.cost.steps_max + rules.cost.steps_max,
             bytes: base.cost.bytes + rules.cost.bytes,
             ..base.cost
         };

@@ -73,8 +73,8 @@ pub(crate) struct Entry<A> {
     destination: A,
     upper: Upper,
     tuple: u16,
-    /// 0 when empty, as is all of the entry, else 1 and [`Rules`] as a number; [`PASSED`] beside it in the first entry of a
-    /// bucket that pairs were too many for.
+    /// 0 when empty, as is all of the entry, else 1 and [`Rules`] as a number; [`PASSED`] beside it
+    /// in the first entry of a bucket that pairs were too many for.
     kind: u16,
 }
 
@@ -159,7 +159,7 @@ impl<A: Classified> Pairs<A> {
     pub fn new(pairs: usize, seed: u64, sets: usize) -> Result<Pairs<A>, MemoryError> {
         let bits = pairs.max(2).next_power_of_two().trailing_zeros();
         Ok(Pairs {
-            buckets: Reserved::to_fill("pairs of prefixes", 1 << bits)?,
+            buckets: Reserved::by_size("pairs of prefixes", 1 << bits)?,
             seed,
             shift: 64 - bits,
             few: Vec::new(),

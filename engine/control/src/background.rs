@@ -46,7 +46,7 @@ impl<T: Send + 'static> Elsewhere<T> {
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Elsewhere<T>, Refusal> {
         let place = Place::take().ok_or_else(|| {
-            Refusal::new(format!("{THREADS_MAX} commands read or write files already"))
+            Refusal::new(format!("{THREADS_MAX} threads read files or compile lists already"))
                 .remedy("try again later")
         })?;
         let (send, done) = channel();
@@ -114,7 +114,7 @@ impl<S, T: Send + 'static> Job<S> for Background<S, T> {
 /// thread.
 ///
 /// # Errors
-/// Too many commands read or write files already, or the system refuses a thread.
+/// Too many threads are at work already, or the system refuses a thread.
 pub fn in_background<S: 'static, T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     then: impl FnOnce(&mut S, T) -> Result<Output, Refusal> + 'static,

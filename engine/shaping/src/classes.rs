@@ -7,6 +7,8 @@ use crate::node::{NO_CLASS, Nodes, SettingsTable};
 use crate::settings::Settings;
 
 const CLASSES: usize = 64;
+/// Nodes in which less waits than before that are looked at, at a time.
+const LOOKED_MAX: usize = 32;
 
 /// Rings of nodes, one for each power of two nanoseconds.
 #[derive(Debug)]
@@ -91,16 +93,21 @@ impl Classes {
         }
     }
 
-    /// A node that is, within a factor of two, furthest over its share.
+    /// A node that is, within a factor of two, furthest over its share. Where less waits than before
+    /// in many, some of them are looked at, and it may be one of the others.
     pub fn furthest(&mut self, nodes: &mut Nodes, settings: &SettingsTable) -> Option<u32> {
-        while self.used != 0 {
-            let class = 63 - self.used.leading_zeros() as usize;
-            let node = self.first[class];
+        for _ in 0..LOOKED_MAX {
+            let node = self.first_of_highest()?;
+            let before = nodes.get(node).class;
             self.update(nodes, settings.of(nodes.get(node)), node);
-            if usize::from(nodes.get(node).class) == class {
+            if nodes.get(node).class == before {
                 return Some(node);
             }
         }
-        None
+        self.first_of_highest()
+    }
+
+    fn first_of_highest(&self) -> Option<u32> {
+        (self.used != 0).then(|| self.first[63 - self.used.leading_zeros() as usize])
     }
 }

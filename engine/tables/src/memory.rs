@@ -149,13 +149,13 @@ impl<T: ZeroValid> Reserved<T> {
         Ok(Reserved { base, capacity, bytes, pages, marker: PhantomData })
     }
 
-    /// Reserve `capacity` elements, all of which will be in use: on large pages where they fill much
-    /// of one.
+    /// Reserve `capacity` elements that are read at random: on large pages where they fill half of
+    /// one, so that short arrays do not take one each.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn to_fill(what: &'static str, capacity: usize) -> Result<Self, MemoryError> {
-        let is_long = capacity.saturating_mul(size_of::<T>()) >= HUGE_PAGE_BYTES / 8;
+    pub fn by_size(what: &'static str, capacity: usize) -> Result<Self, MemoryError> {
+        let is_long = capacity.saturating_mul(size_of::<T>()) >= HUGE_PAGE_BYTES / 2;
         Self::new(what, capacity, if is_long { Pages::Huge } else { Pages::Small })
     }
 
@@ -238,12 +238,12 @@ impl<T: ZeroValid> Reserved<T> {
 }
 
 impl<T: ZeroValid + Copy> Reserved<T> {
-    /// A copy of `values`, [to fill](Self::to_fill) all of it.
+    /// A copy of `values`, on pages [by its size](Self::by_size).
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn copy_of(what: &'static str, values: &[T]) -> Result<Self, MemoryError> {
-        let copy = Self::to_fill(what, values.len())?;
+        let copy = Self::by_size(what, values.len())?;
         // SAFETY: there is room for as many, in a mapping of its own.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), copy.base.as_ptr(), values.len()) };
         Ok(copy)
