@@ -18,8 +18,16 @@ const PIECE_RULES: usize = 256;
 /// A piece with more is divided.
 const PIECE_RULES_MAX: usize = 512;
 
-/// Packets and bytes of each rule, by worker.
-type Counts = Box<[Box<[[Count; 2]]>]>;
+/// Rules whose counts stand in one line.
+const LINE_RULES: usize = 4;
+
+/// Packets and bytes of a few rules on one worker: a line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line([[Count; 2]; LINE_RULES]);
+
+/// By worker.
+type Counts = Box<[Box<[Line]>]>;
 
 /// The counts of rules that were written together, once they are counted.
 struct Block {
@@ -29,7 +37,8 @@ struct Block {
 
 impl Block {
     fn begin_counting(&self, workers: usize) {
-        let of_worker = |_| (0..self.rules).map(|_| Default::default()).collect();
+        let lines = self.rules.div_ceil(LINE_RULES);
+        let of_worker = |_| (0..lines).map(|_| Line::default()).collect();
         self.counts.get_or_init(|| (0..workers.max(1)).map(of_worker).collect());
     }
 }
@@ -49,8 +58,10 @@ impl Entry {
     #[inline(always)]
     pub fn count(&self, worker: WorkerId, packets: u64, bytes: u64) {
         let Some(counts) = self.block.counts.get() else { return };
+        let slot = usize::from(self.slot);
         let of_worker = &counts[worker.index() % counts.len()];
-        if let Some([of_packets, of_bytes]) = of_worker.get(usize::from(self.slot)) {
+        if let Some(line) = of_worker.get(slot / LINE_RULES) {
+            let [of_packets, of_bytes] = &line.0[slot % LINE_RULES];
             of_packets.add(packets);
             of_bytes.add(bytes);
         }
@@ -59,8 +70,10 @@ impl Entry {
     /// Packets and bytes of all workers.
     pub fn sums(&self) -> [u64; 2] {
         let Some(counts) = self.block.counts.get() else { return [0; 2] };
-        let of = |worker: &[[Count; 2]], what: usize| {
-            worker.get(usize::from(self.slot)).map_or(0, |counts| counts[what].get())
+        let slot = usize::from(self.slot);
+        let of = |worker: &[Line], what: usize| {
+            let line = worker.get(slot / LINE_RULES);
+            line.map_or(0, |line| line.0[slot % LINE_RULES][what].get())
         };
         [0, 1].map(|what| counts.iter().map(|worker| of(worker, what)).sum())
     }
@@ -135,11 +148,15 @@ impl Acl {
         let mut sets: Sets = known.map(|set| (set.name.clone(), set.clone())).collect();
         add_sets(&mut sets, &rules, replaced.start, named)?;
         let start = self.starts.get(touched.start).copied().unwrap_or(0);
-        let around = pieces.iter().flat_map(|piece| &piece.entries).cloned();
-        let mut entries: Vec<Arc<Entry>> = around.collect();
-        let within = |place: usize| place.saturating_sub(start).min(entries.len());
-        let (from, to) = (within(replaced.start), within(replaced.end));
-        entries.splice(from..to, entries_of(rules));
+        // Of the first piece what stands before, of the last one what stands behind.
+        let last_start = self.starts.get(touched.end.wrapping_sub(1)).copied().unwrap_or(0);
+        let before = pieces.first().map_or(&[][..], |piece| &piece.entries);
+        let behind = pieces.last().map_or(&[][..], |piece| &piece.entries);
+        let (before, _) = before.split_at((replaced.start - start).min(before.len()));
+        let (_, behind) = behind.split_at((replaced.end - last_start).min(behind.len()));
+        let mut entries = before.to_vec();
+        entries.extend(entries_of(rules));
+        entries.extend_from_slice(behind);
         let size = if entries.len() <= PIECE_RULES_MAX { PIECE_RULES_MAX } else { PIECE_RULES };
         let divided = entries.chunks(size).map(|entries| Piece::new(entries.to_vec(), &sets));
         let mut pieces = self.pieces.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::acl::{Acl, Entry, Piece};
 
-/// Rules that are compared one by one at most.
+/// Rules that differ, of which it is looked up which are the same, at most.
 const COMPARED_MAX: usize = 8_192;
 
 /// What an earlier version of a list did not have, or does not have any more.
@@ -13,51 +13,90 @@ const COMPARED_MAX: usize = 8_192;
 pub(crate) struct Changes {
     /// The places, in the earlier version, of rules that are gone; in order.
     pub gone: Vec<usize>,
-    /// New rules, in order. Each stands before the rule that is at this place in the earlier
-    /// version.
-    pub new: Vec<(usize, Arc<Entry>)>,
+    /// Rules that were added, in order. Each stands before the rule that is at this place in the
+    /// earlier version.
+    pub added: Vec<(usize, Arc<Entry>)>,
 }
 
 /// How a list became another one; none where that is no small change.
 pub(crate) fn between(before: &Acl, now: &Acl) -> Option<Changes> {
-    let all = |acl: &Acl| acl.pieces.iter().map(Arc::as_ptr).collect::<HashSet<*const Piece>>();
-    let (of_before, of_now) = (all(before), all(now));
     let mut changes = Changes::default();
-    let (mut old, mut new) = (&before.pieces[..], &now.pieces[..]);
-    let (mut place, mut compared) = (0, 0);
+    let (same, old, new) = trimmed(&before.pieces, &now.pieces);
+    let mut place = rules(&before.pieces[..same]);
+    let (of_old, of_new) = (addresses(old), addresses(new));
+    let (mut old, mut new, mut compared) = (old, new, 0);
     while !(old.is_empty() && new.is_empty()) {
         let same = old.iter().zip(new).take_while(|(old, new)| Arc::ptr_eq(old, new)).count();
-        place += old[..same].iter().map(|piece| piece.entries.len()).sum::<usize>();
+        place += rules(&old[..same]);
         (old, new) = (&old[same..], &new[same..]);
         // What both have ends a stretch that differs.
         let differs = |pieces: &[Arc<Piece>], other: &HashSet<*const Piece>| {
             pieces.iter().take_while(|piece| !other.contains(&Arc::as_ptr(piece))).count()
         };
-        let (gone, came) = (differs(old, &of_now), differs(new, &of_before));
+        let (gone, came) = (differs(old, &of_new), differs(new, &of_old));
         if gone + came == 0 && !(old.is_empty() && new.is_empty()) {
             return None;
         }
-        let entries = |pieces: &[Arc<Piece>]| pieces.iter().map(|p| p.entries.len()).sum::<usize>();
-        compared += entries(&old[..gone]) + entries(&new[..came]);
-        if compared > COMPARED_MAX {
-            return None;
-        }
-        changes.add(place, &old[..gone], &new[..came])?;
-        place += entries(&old[..gone]);
+        changes.add(place, &old[..gone], &new[..came], &mut compared)?;
+        place += rules(&old[..gone]);
         (old, new) = (&old[gone..], &new[came..]);
     }
     Some(changes)
 }
 
+/// How many of two begin alike, and what is left of both without that and without what they end in
+/// alike.
+fn trimmed<'a, T>(old: &'a [Arc<T>], new: &'a [Arc<T>]) -> (usize, &'a [Arc<T>], &'a [Arc<T>]) {
+    let is_same = |(old, new): &(&Arc<T>, &Arc<T>)| Arc::ptr_eq(old, new);
+    let begin = old.iter().zip(new).take_while(is_same).count();
+    let (old, new) = (&old[begin..], &new[begin..]);
+    let end = old.iter().rev().zip(new.iter().rev()).take_while(is_same).count();
+    (begin, &old[..old.len() - end], &new[..new.len() - end])
+}
+
+fn addresses<T>(all: &[Arc<T>]) -> HashSet<*const T> {
+    all.iter().map(Arc::as_ptr).collect()
+}
+
+fn rules(pieces: &[Arc<Piece>]) -> usize {
+    pieces.iter().map(|piece| piece.entries.len()).sum()
+}
+
 impl Changes {
     /// Add how a stretch of rules became another one.
-    fn add(&mut self, place: usize, before: &[Arc<Piece>], now: &[Arc<Piece>]) -> Option<()> {
-        let rules = |pieces: &[Arc<Piece>]| -> Vec<Arc<Entry>> {
+    fn add(
+        &mut self,
+        place: usize,
+        before: &[Arc<Piece>],
+        now: &[Arc<Piece>],
+        compared: &mut usize,
+    ) -> Option<()> {
+        if let ([before], [now]) = (before, now) {
+            return self.add_rules(place, &before.entries, &now.entries, compared);
+        }
+        if rules(before).max(rules(now)) > COMPARED_MAX {
+            return None;
+        }
+        let all = |pieces: &[Arc<Piece>]| -> Vec<Arc<Entry>> {
             pieces.iter().flat_map(|piece| &piece.entries).cloned().collect()
         };
-        let (before, now) = (rules(before), rules(now));
-        let all = |rules: &[Arc<Entry>]| rules.iter().map(Arc::as_ptr).collect::<HashSet<_>>();
-        let (of_before, of_now) = (all(&before), all(&now));
+        self.add_rules(place, &all(before), &all(now), compared)
+    }
+
+    fn add_rules(
+        &mut self,
+        place: usize,
+        before: &[Arc<Entry>],
+        now: &[Arc<Entry>],
+        compared: &mut usize,
+    ) -> Option<()> {
+        let (same, before, now) = trimmed(before, now);
+        let place = place + same;
+        *compared += before.len() + now.len();
+        if *compared > COMPARED_MAX {
+            return None;
+        }
+        let (of_before, of_now) = (addresses(before), addresses(now));
         let mut stays = now.iter().filter(|entry| of_before.contains(&Arc::as_ptr(entry)));
         let mut places = Vec::new();
         for (entry, at) in before.iter().zip(place..) {
@@ -74,9 +113,11 @@ impl Changes {
         let mut places = places.into_iter().peekable();
         let end = place + before.len();
         for entry in now {
-            match of_before.contains(&Arc::as_ptr(&entry)) {
+            match of_before.contains(&Arc::as_ptr(entry)) {
                 true => drop(places.next()),
-                false => self.new.push((places.peek().copied().unwrap_or(end), entry)),
+                false => {
+                    self.added.push((places.peek().copied().unwrap_or(end), entry.clone()));
+                }
             }
         }
         Some(())
@@ -98,7 +139,7 @@ mod tests {
     /// What an earlier version becomes with changes.
     fn applied(before: &Acl, changes: &Changes) -> Vec<*const Entry> {
         let mut all = Vec::new();
-        let mut new = changes.new.iter().peekable();
+        let mut new = changes.added.iter().peekable();
         for (entry, place) in before.entries_from(0).map(Some).chain([None]).zip(0..) {
             while let Some((_, entry)) = new.next_if(|(before, _)| *before == place) {
                 all.push(Arc::as_ptr(entry));
@@ -128,8 +169,22 @@ mod tests {
             let changes = between(&before, &now).expect("a small change");
             let wanted: Vec<_> = now.entries_from(0).map(Arc::as_ptr).collect();
             prop_assert_eq!(applied(&before, &changes), wanted);
-            prop_assert!(changes.gone.len() <= most[0] && changes.new.len() <= most[1]);
+            prop_assert!(changes.gone.len() <= most[0] && changes.added.len() <= most[1]);
         }
+    }
+
+    #[test]
+    fn changes_in_as_many_places_as_there_may_be_are_small() {
+        let none = |_: &str| None;
+        let before = Acl::new(1, String::new(), rules(200_000), none).expect("no sets");
+        let mut now = before.with(0..0, Vec::new(), none).expect("no sets");
+        for at in 0..64 {
+            let place = at * 3_001;
+            now = now.with(place..place + 1, rules(1), none).expect("no sets");
+        }
+        let changes = between(&before, &now).expect("a small change");
+        assert_eq!(changes.gone, (0..64).map(|at| at * 3_001).collect::<Vec<_>>());
+        assert_eq!(changes.added.len(), 64);
     }
 
     #[test]

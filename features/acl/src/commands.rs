@@ -113,8 +113,8 @@ fn lists(registry: &mut Registry) {
         .run_or_begin(|engine: &mut Engine, args| {
             let (index, from) = (args.get("index")?, args.get("from")?);
             let behind = |acl: &Acl| places(acl, from, None);
-            let acl = config::edited(engine, index, behind, rules(args)?)?;
-            put(engine, acl)
+            let change = config::edited(engine, index, behind, rules(args)?)?;
+            put(engine, index, change)
         }),
     );
     edits(registry);
@@ -160,7 +160,8 @@ fn edits(registry: &mut Registry) {
              before the one at the place; the place behind the last rule appends them. replace \
              puts them in its place. Other rules keep their counts. In a list of more than 512 \
              rules, up to 64 new rules and 64 that are gone stand beside what is compiled: the \
-             change takes microseconds, and the list is compiled again beside the router's work.",
+             change takes microseconds, and the list is compiled again beside the router's work. A \
+             change that has to wait for that is refused when the list was changed meanwhile.",
         )
         .word("place", "the place of a rule in the list")
         .example("set acl-plugin acl-rule 3 insert 0 deny src 203.0.113.7/32")
@@ -169,8 +170,8 @@ fn edits(registry: &mut Registry) {
             let (index, place) = (args.get("index")?, args.get("place")?);
             let removed = if args.has("replace") { 1 } else { 0 };
             let at = |acl: &Acl| places(acl, place, Some(removed));
-            let acl = config::edited(engine, index, at, rules(args)?)?;
-            put(engine, acl)
+            let change = config::edited(engine, index, at, rules(args)?)?;
+            put(engine, index, change)
         }),
     );
     registry.command(
@@ -187,8 +188,8 @@ fn edits(registry: &mut Registry) {
             let (index, place) = (args.get("index")?, args.get("place")?);
             let removed = args.optional("count")?.unwrap_or(1);
             let at = |acl: &Acl| places(acl, place, Some(removed));
-            let acl = config::edited(engine, index, at, Vec::new())?;
-            put(engine, acl)
+            let change = config::edited(engine, index, at, Vec::new())?;
+            put(engine, index, change)
         }),
     );
 }
@@ -342,16 +343,15 @@ fn index(engine: &Engine, args: &Args<'_>) -> Result<u32, Refusal> {
     Ok(args.optional("index")?.unwrap_or_else(free))
 }
 
-fn put(engine: &mut Engine, acl: Acl) -> Result<Work<Engine>, Refusal> {
-    let index = acl.index;
+fn put(engine: &mut Engine, index: u32, change: Change) -> Result<Work<Engine>, Refusal> {
     let answer = Output::both(format!("ACL index:{index}"), json!({ "index": index }));
-    config::change(engine, Change::Put(index, Arc::new(acl)), answer)
+    config::change(engine, change, answer)
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let index = index(engine, args)?;
     let acl = config::acl(engine, index, tag(args)?.unwrap_or_default(), rules(args)?)?;
-    put(engine, acl)
+    put(engine, index, Change::Put { acl: Arc::new(acl), of: None })
 }
 
 fn rules(args: &Args<'_>) -> Result<Vec<Rule>, Refusal> {
@@ -378,7 +378,7 @@ fn set_from_file(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
     };
     in_background(work, move |engine: &mut Engine, (acl, ready)| {
         let count = acl.len();
-        config::apply(engine, Change::Put(index, acl), ready)?;
+        config::apply(engine, Change::Put { acl, of: None }, ready)?;
         let text = format!("ACL index:{index}, {count} rules");
         Ok(Output::both(text, json!({ "index": index, "rules": count })))
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quiver_access_lists::{CUT, CompiledList};
 use quiver_classifier::{
     BuildError, CHANGES_MAX, Classifier, Key, Members, NO_SET, RULES_MAX, Rule as Classified,
-    SETS_OF_RULE_MAX,
+    SETS_MAX, SETS_OF_RULE_MAX,
 };
 use quiver_core::WorkerId;
 use quiver_core::cpu::Variant;
@@ -36,6 +36,8 @@ struct Whole {
     starts: Vec<usize>,
     /// All rules, by place.
     entries: Vec<Arc<Entry>>,
+    /// How many sets they ask, each with what is looked for in it.
+    queries: usize,
     ip4: Arc<Classifier<u32>>,
     ip6: Arc<Classifier<u128>>,
 }
@@ -50,8 +52,8 @@ impl Drop for Whole {
     }
 }
 
-/// A rule beside those that were compiled whole.
-struct New {
+/// A rule that was added to those that were compiled whole.
+struct Added {
     entry: Arc<Entry>,
     /// The list that it is of, by place.
     list: usize,
@@ -70,8 +72,8 @@ pub(crate) struct Compiled {
     whole: Arc<Whole>,
     /// The places of rules that are gone since.
     gone: Vec<usize>,
-    /// The rules that are new since; what is found of them is behind all that was compiled whole.
-    new: Vec<New>,
+    /// The rules that were added since; what is found of them is behind all that was compiled whole.
+    added: Vec<Added>,
 }
 
 impl Compiled {
@@ -98,7 +100,8 @@ impl Compiled {
         }
         let (ip4, ip6) = (whole(&entries, &sets, &queries)?, whole(&entries, &sets, &queries)?);
         let of_whole = lists.clone();
-        let whole = Whole { lists: of_whole, starts, entries, ip4: ip4.clone(), ip6: ip6.clone() };
+        let (of_ip4, of_ip6, queries) = (ip4.clone(), ip6.clone(), queries.len());
+        let whole = Whole { lists: of_whole, starts, entries, queries, ip4: of_ip4, ip6: of_ip6 };
         Ok(Compiled::with(ip4, ip6, lists, (Arc::new(whole), Vec::new(), Vec::new())))
     }
 
@@ -106,44 +109,49 @@ impl Compiled {
         ip4: Arc<Classifier<u32>>,
         ip6: Arc<Classifier<u128>>,
         lists: Vec<Arc<Acl>>,
-        (whole, gone, new): (Arc<Whole>, Vec<usize>, Vec<New>),
+        (whole, gone, added): (Arc<Whole>, Vec<usize>, Vec<Added>),
     ) -> Compiled {
         let reflects = lists.iter().any(|list| list.reflects());
         let looks_at_upper = reflects || lists.iter().any(|list| list.looks_at_upper());
-        Compiled { ip4, ip6, looks_at_upper, reflects, lists, whole, gone, new }
+        Compiled { ip4, ip6, looks_at_upper, reflects, lists, whole, gone, added }
     }
 
     /// Later versions of the same lists: what was compiled whole, with few changes beside it. None
     /// where there are too many. It takes microseconds.
     pub fn changed(&self, lists: &[Arc<Acl>]) -> Option<Compiled> {
         let whole = &self.whole;
-        if lists.len() != whole.lists.len() {
+        let rules: usize = lists.iter().map(|list| list.len()).sum();
+        if lists.len() != whole.lists.len() || rules > RULES_MAX {
             return None;
         }
-        let (mut gone, mut new) = (Vec::new(), Vec::new());
+        let (mut gone, mut added) = (Vec::new(), Vec::new());
         for (list, (before, now)) in whole.lists.iter().zip(lists).enumerate() {
             let changes = changes::between(before, now)?;
             let start = whole.starts[list];
             gone.extend(changes.gone.iter().map(|place| start + place));
-            let of = |(before, entry)| New { entry, list, before: start + before };
-            new.extend(changes.new.into_iter().map(of));
+            let of = |(before, entry)| Added { entry, list, before: start + before };
+            added.extend(changes.added.into_iter().map(of));
         }
-        if gone.len() > CHANGES_MAX || new.len() > CHANGES_MAX {
+        if gone.len() > CHANGES_MAX || added.len() > CHANGES_MAX {
             return None;
         }
         let mut queries = Vec::new();
-        let of_new = |new: &New| {
-            numbers(&mut queries, &new.entry.rule, |name| lists.get(new.list)?.set(name))
+        let of_added = |added: &Added| {
+            numbers(&mut queries, &added.entry.rule, |name| lists.get(added.list)?.set(name))
         };
-        let sets: Vec<SetNumbers> = new.iter().map(of_new).collect();
-        let ip4 = whole.changed(&whole.ip4, &gone, (&new, &sets), &queries)?;
-        let ip6 = whole.changed(&whole.ip6, &gone, (&new, &sets), &queries)?;
-        Some(Compiled::with(ip4, ip6, lists.to_vec(), (whole.clone(), gone, new)))
+        let sets: Vec<SetNumbers> = added.iter().map(of_added).collect();
+        // What is compiled whole later asks no more sets than it may.
+        if whole.queries + queries.len() > SETS_MAX {
+            return None;
+        }
+        let ip4 = whole.changed(&whole.ip4, &gone, (&added, &sets), &queries)?;
+        let ip6 = whole.changed(&whole.ip6, &gone, (&added, &sets), &queries)?;
+        Some(Compiled::with(ip4, ip6, lists.to_vec(), (whole.clone(), gone, added)))
     }
 
     /// How many rules are gone or new beside what was compiled whole.
     pub fn changes(&self) -> usize {
-        self.gone.len() + self.new.len()
+        self.gone.len() + self.added.len()
     }
 
     /// How many rules were compiled whole.
@@ -163,7 +171,7 @@ impl Compiled {
         let place = (found >> PLACE_SHIFT) as usize;
         match self.whole.entries.get(place) {
             Some(entry) => Some(entry),
-            None => self.new.get(place - self.whole.entries.len()).map(|new| &*new.entry),
+            None => self.added.get(place - self.whole.entries.len()).map(|added| &*added.entry),
         }
     }
 
@@ -174,13 +182,13 @@ impl Compiled {
         let (list, place, before) = match place.checked_sub(whole.entries.len()) {
             None => {
                 let list = whole.starts.iter().rposition(|start| *start <= place)?;
-                let of_list = self.new.iter().filter(|new| new.list == list);
-                (list, place, of_list.filter(|new| new.before <= place).count())
+                let of_list = self.added.iter().filter(|added| added.list == list);
+                (list, place, of_list.filter(|added| added.before <= place).count())
             }
             Some(at) => {
-                let new = self.new.get(at)?;
-                let others = self.new[..at].iter();
-                (new.list, new.before, others.filter(|other| other.list == new.list).count())
+                let added = self.added.get(at)?;
+                let others = self.added[..at].iter().filter(|other| other.list == added.list);
+                (added.list, added.before, others.count())
             }
         };
         let start = *whole.starts.get(list)?;
@@ -258,25 +266,25 @@ impl Whole {
         &self,
         compiled: &Arc<Classifier<A>>,
         gone: &[usize],
-        (new, sets): (&[New], &[SetNumbers]),
+        (added, sets): (&[Added], &[SetNumbers]),
         queries: &[Arc<SetQuery>],
     ) -> Option<Arc<Classifier<A>>> {
         let is_of_family =
             |place: &usize| self.entries[*place].rule.compiled::<A>(0, NO_SETS).is_some();
         let places = gone.iter().copied().filter(is_of_family);
         let gone: Vec<u32> = places.map(|place| number(place, &self.entries[place].rule)).collect();
-        let numbered = new.iter().zip(sets).zip(self.entries.len()..);
-        let new: Vec<(u32, Classified<A>)> = numbered
-            .filter_map(|((new, sets), place)| {
-                let rule = &new.entry.rule;
-                let before = (new.before as u32) << PLACE_SHIFT;
+        let numbered = added.iter().zip(sets).zip(self.entries.len()..);
+        let added: Vec<(u32, Classified<A>)> = numbered
+            .filter_map(|((added, sets), place)| {
+                let rule = &added.entry.rule;
+                let before = (added.before as u32) << PLACE_SHIFT;
                 Some((before, rule.compiled(number(place, rule), *sets)?))
             })
             .collect();
-        if gone.is_empty() && new.is_empty() {
+        if gone.is_empty() && added.is_empty() {
             return Some(compiled.clone());
         }
-        Classifier::changed(compiled, &gone, &new, members(queries)).ok().map(Arc::new)
+        Classifier::changed(compiled, &gone, &added, members(queries)).ok().map(Arc::new)
     }
 }
 
@@ -369,7 +377,7 @@ mod tests {
             }
             let now = before.changed(&lists).expect("few changes");
             let mut places = std::collections::BTreeMap::new();
-            for found in 0..now.rules() + now.new.len() {
+            for found in 0..now.rules() + now.added.len() {
                 let found = (found as u32) << PLACE_SHIFT;
                 if !now.gone.contains(&((found >> PLACE_SHIFT) as usize)) {
                     let entry = now.entry(found).expect("a rule");

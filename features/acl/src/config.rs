@@ -117,7 +117,7 @@ pub(crate) fn apply(
         for set in missing {
             ready.push(Arc::new(Compiled::new(set).map_err(not_compiled)?));
         }
-        if let Change::Put(_, acl) = &change
+        if let Change::Put { acl, .. } = &change
             && lists.published.is_counting()
         {
             acl.begin_counting(lists.workers);
@@ -149,8 +149,8 @@ pub(crate) fn apply(
             return Ok(done?);
         }
         match change {
-            Change::Put(index, acl) => {
-                lists.acls.insert(index, acl);
+            Change::Put { acl, .. } => {
+                lists.acls.insert(acl.index, acl);
             }
             Change::Attach(on, sequence, index) => {
                 lists.attached.entry(on).or_default().insert((sequence, index));
@@ -171,8 +171,10 @@ pub(crate) fn apply(
         for (id, wants) in &wants {
             session_config::begin_epoch(lists, *id, *wants);
         }
+        let mut changed = BTreeSet::new();
         for (on, set, compiled) in found {
             if let Some(compiled) = &compiled {
+                changed.insert(set.clone());
                 lists.compiled.insert(set, compiled.clone());
             }
             lists.published.publish(on.0, on.1, compiled);
@@ -181,13 +183,15 @@ pub(crate) fn apply(
             session_config::end_epoch(lists, *id, *wants);
         }
         if let Some((index, compiled)) = used_list {
+            changed.insert(vec![index]);
             lists.compiled.insert(vec![index], compiled.clone());
             if let Some(users) = engine.get_mut::<ListUsers>() {
                 users.publish(index, compiled)?;
             }
         }
         forget_unused(lists);
-        lists.rebuild.note(engine.now_ns());
+        let now_ns = engine.now_ns();
+        changed.iter().for_each(|set| lists.note_changes(set, now_ns));
         Ok(())
     })?;
     set_config::delete_unused(engine);
@@ -235,13 +239,14 @@ pub(crate) fn acl(
         .map_err(|what| Refusal::new(what).remedy("`show acl-plugin sets`"))
 }
 
-/// The list with other rules at the places of some, or between two where there are none.
+/// The change of a list that puts other rules at the places of some, or between two where there are
+/// none.
 pub(crate) fn edited(
     engine: &Engine,
     index: u32,
     replaced: impl FnOnce(&Acl) -> Result<Range<usize>, Refusal>,
     rules: Vec<Rule>,
-) -> Result<Acl, Refusal> {
+) -> Result<Change, Refusal> {
     let lists = engine.get::<Lists>().ok_or_else(|| Refusal::new("access lists are busy"))?;
     let acl = lists.get(index).ok_or_else(|| no_list(index))?;
     let replaced = replaced(acl)?;
@@ -251,7 +256,7 @@ pub(crate) fn edited(
         return Err(Refusal::new(format!("access list {index} would have no rule left"))
             .remedy(format!("delete acl-plugin acl index {index}")));
     }
-    Ok(edited)
+    Ok(Change::Put { acl: Arc::new(edited), of: Some(acl.clone()) })
 }
 
 /// The sequence number of a list that is attached without one: behind all others.

@@ -179,13 +179,13 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
         found: &mut [u32],
     ) {
         let (direction, pass) = (Self::PLACE.direction(), context.pass());
-        self.attached.find::<F>(direction, search, pass, keys, found);
         if self.attached.log_rate() != 0
             && let Ok(mut logger) = self.logger.try_borrow_mut()
         {
-            let now = (context.now_ns(), pass);
-            self.attached.log::<F>(direction, now, &mut logger, keys, found);
+            let log = Some((&mut *logger, context.now_ns()));
+            return self.attached.find::<F>(direction, search, pass, keys, found, log);
         }
+        self.attached.find::<F>(direction, search, pass, keys, found, None);
     }
 
     /// Behind this feature, of a packet of the family.

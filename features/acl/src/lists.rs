@@ -52,8 +52,9 @@ pub(crate) type Found = Vec<(On, Vec<u32>, Option<Arc<Compiled>>)>;
 
 /// A change of which lists there are, or where.
 pub(crate) enum Change {
-    /// A list is there, or another in its place.
-    Put(u32, Arc<Acl>),
+    /// A list is there, or another in its place: of the version that it was made of, if it was made
+    /// of one.
+    Put { acl: Arc<Acl>, of: Option<Arc<Acl>> },
     /// A list of an interface, with its sequence number.
     Attach(On, u32, u32),
     /// No more.
@@ -184,9 +185,10 @@ impl Lists {
     pub fn touched(&self, change: &Change) -> Vec<(On, Vec<u32>)> {
         let numbers = |attached: &BTreeSet<(u32, u32)>| attached.iter().map(|(_, l)| *l).collect();
         match change {
-            Change::Put(index, _) => {
-                let uses =
-                    |(_, of): &(&On, &BTreeSet<(u32, u32)>)| of.iter().any(|(_, l)| l == index);
+            Change::Put { acl, .. } => {
+                let uses = |(_, of): &(&On, &BTreeSet<(u32, u32)>)| {
+                    of.iter().any(|(_, list)| *list == acl.index)
+                };
                 self.attached.iter().filter(uses).map(|(on, of)| (*on, numbers(of))).collect()
             }
             Change::Attach(on, sequence, index) => {
@@ -207,7 +209,7 @@ impl Lists {
     pub fn used_list(&self, change: &Change) -> Option<u32> {
         match change {
             Change::Hold(index) => Some(*index),
-            Change::Put(index, _) => Some(*index).filter(|index| self.held.contains(index)),
+            Change::Put { acl, .. } => Some(acl.index).filter(|index| self.held.contains(index)),
             Change::Attach(..) | Change::Detach(..) => None,
         }
     }
@@ -226,7 +228,7 @@ impl Lists {
 
     pub fn list(&self, change: &Change, index: u32) -> Option<Arc<Acl>> {
         match change {
-            Change::Put(put, acl) if *put == index => Some(acl.clone()),
+            Change::Put { acl, .. } if acl.index == index => Some(acl.clone()),
             _ => self.acls.get(&index).cloned(),
         }
     }
@@ -244,12 +246,13 @@ impl Lists {
         });
         let mut needed = Vec::new();
         for (set, lists) in wanted {
-            let known = self.compiled.get(&set);
-            if known.into_iter().chain(&*ready).any(|compiled| compiled.is_of(&lists)) {
+            // What was compiled for the change may be of other lists that have changed meanwhile.
+            let known = || self.compiled.get(&set).into_iter().chain(&*ready);
+            if known().any(|compiled| compiled.is_of(&lists)) {
                 continue;
             }
-            let long = known.filter(|compiled| compiled.rules() > WHOLE_RULES_MAX);
-            match long.and_then(|compiled| compiled.changed(&lists)) {
+            let mut long = known().filter(|compiled| compiled.rules() > WHOLE_RULES_MAX);
+            match long.find_map(|compiled| compiled.changed(&lists)) {
                 Some(changed) => ready.push(Arc::new(changed)),
                 None => needed.push(lists),
             }
@@ -276,7 +279,14 @@ impl Lists {
     /// Why a change cannot be.
     pub fn check(&self, engine: &Engine, change: &Change) -> Result<(), Refusal> {
         match change {
-            Change::Put(index, acl) => {
+            Change::Put { acl, of } => {
+                let (index, now) = (acl.index, self.acls.get(&acl.index));
+                let is_now = |of: &Arc<Acl>| now.is_some_and(|now| Arc::ptr_eq(now, of));
+                if of.as_ref().is_some_and(|of| !is_now(of)) {
+                    let what = format!("access list {index} was changed meanwhile");
+                    return Err(Refusal::new(what)
+                        .remedy(format!("look at it again: show acl-plugin acl index {index}")));
+                }
                 let is_known = |set: &Arc<NamedSet>| {
                     self.sets.get(&set.name).is_some_and(|known| Arc::ptr_eq(known, set))
                 };
@@ -284,7 +294,7 @@ impl Lists {
                     let what = format!("set {} was deleted meanwhile", set.name);
                     return Err(Refusal::new(what).remedy("make it again"));
                 }
-                if !self.acls.contains_key(index) && self.acls.len() >= LISTS_MAX {
+                if now.is_none() && self.acls.len() >= LISTS_MAX {
                     return Err(Refusal::new(format!(
                         "there are {LISTS_MAX} access lists already"
                     ))

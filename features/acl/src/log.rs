@@ -5,12 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_classifier::{Key, field};
-use quiver_core::memory::epoch::Pass;
 use quiver_export::records::{Record, Recorder};
 use quiver_forwarding::fib::Family;
 use quiver_tables::prefix::Address;
 
-use crate::compiled::Part;
+use crate::compiled::{Compiled, Part};
 use crate::rules::Action;
 use crate::tables::{Attached, Direction, LOG, NUMBERS_END};
 
@@ -119,12 +118,12 @@ fn is_logged(found: u32) -> bool {
 }
 
 impl Attached {
-    /// Log what rules with `log` decided about the packets of a vector.
+    /// Log what rules of an interface's lists decided about its packets, where they are to.
     #[inline(never)]
     pub fn log<F: Part>(
         &self,
-        direction: Direction,
-        (now_ns, pass): (u64, Pass<'_>),
+        lists: &Compiled,
+        (direction, now_ns): (Direction, u64),
         logger: &mut Logger,
         keys: &[Key<F::Address>],
         found: &[u32],
@@ -132,13 +131,10 @@ impl Attached {
         let mut at = 0;
         while let Some((key, found_here)) = keys.get(at).zip(found.get(at)) {
             // Neighbours that the same rule decides about are counted together.
-            let is_same = |(other, found): &(&Key<F::Address>, &u32)| {
-                **found == *found_here && other.owner == key.owner
-            };
-            let rest = keys.iter().zip(found).skip(at);
-            let run = rest.take_while(is_same).count().max(1);
+            let rest = found.iter().skip(at);
+            let run = rest.take_while(|found| *found == found_here).count().max(1);
             if is_logged(*found_here) && key.length != 0 {
-                self.log_run::<F>(direction, (now_ns, pass), logger, key, *found_here, run);
+                self.log_run::<F>(lists, (direction, now_ns), logger, key, *found_here, run);
             }
             at += run;
         }
@@ -146,15 +142,13 @@ impl Attached {
 
     fn log_run<F: Part>(
         &self,
-        direction: Direction,
-        (now_ns, pass): (u64, Pass<'_>),
+        lists: &Compiled,
+        (direction, now_ns): (Direction, u64),
         logger: &mut Logger,
         key: &Key<F::Address>,
         found: u32,
         packets: usize,
     ) {
-        let lists = self.lists(direction, key.owner, pass);
-        let Some(lists) = lists else { return };
         let Some(entry) = lists.entry(found) else { return };
         let now_s = (now_ns / 1_000_000_000) as u32;
         let rate = if logger.has_room(now_s) { self.log_rate() } else { 0 };

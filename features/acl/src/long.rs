@@ -1,4 +1,4 @@
-//! Long lists are given back to the system beside the router's work.
+//! The memory of long lists is freed beside the router's work.
 
 /// With more rules, a list is long: to free it takes milliseconds.
 pub(crate) const RULES_MIN: usize = 4_096;

@@ -44,7 +44,9 @@ pub(crate) fn register(registry: &mut Registry) {
                  compared, sixteen in a step. bitmaps: probes are the rules with matching \
                  prefixes, compared in order. tuples: probes are searches for a pair of prefix \
                  lengths; a list of rules with the same prefixes takes the steps of its length. \
-                 The worst case follows from the rules, and no traffic makes it worse.",
+                 The worst case follows from the rules, and no traffic makes it worse. Changes are \
+                 rules that are gone or new since the list was compiled: the steps of the new ones \
+                 are among the steps at most.",
             )
             .run_or_begin(|engine: &mut Engine, _| tables(engine)),
     );
@@ -202,16 +204,21 @@ fn tables(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
 }
 
 fn cost(engine: &mut Engine, index: u32) -> Result<Work<Engine>, Refusal> {
-    let acl = engine.get::<Lists>().and_then(|lists| lists.get(index));
-    let acl = acl.ok_or_else(|| no_list(index))?.clone();
+    let lists = engine.get::<Lists>().ok_or_else(|| no_list(index))?;
+    let acl = lists.get(index).ok_or_else(|| no_list(index))?.clone();
+    if let Some(compiled) = lists.compiled.get([index].as_slice()) {
+        return Ok(Work::Done(cost_table(families(compiled))));
+    }
     let work = move || {
         Compiled::new(vec![acl]).map_err(crate::config::not_compiled).map(|all| families(&all))
     };
-    quiver_control::in_background(work, |_: &mut Engine, families| {
-        let mut table = Table::new(columns(&[]));
-        for (family, cost) in families {
-            add_cost!(table.row(), family, cost);
-        }
-        Ok(Output::none().table("cost", table))
-    })
+    quiver_control::in_background(work, |_: &mut Engine, families| Ok(cost_table(families)))
+}
+
+fn cost_table(families: [(&'static str, Cost); 2]) -> Output {
+    let mut table = Table::new(columns(&[]));
+    for (family, cost) in families {
+        add_cost!(table.row(), family, cost);
+    }
+    Output::none().table("cost", table)
 }

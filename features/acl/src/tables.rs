@@ -10,6 +10,7 @@ use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_core::{InterfaceId, WorkerId};
 
 use crate::compiled::{Compiled, Part};
+use crate::log::Logger;
 use crate::stateful::Sessions;
 
 /// Found: no list looks at the packet.
@@ -139,7 +140,8 @@ impl Attached {
         self.log_rate.store(rate, Ordering::Relaxed);
     }
 
-    /// What the lists of `direction` say of packets, each of the interface in its key.
+    /// What the lists of `direction` say of packets, each of the interface in its key; what rules with
+    /// `log` say is logged, at a time in nanoseconds.
     #[inline(always)]
     pub fn find<F: Part>(
         &self,
@@ -148,6 +150,7 @@ impl Attached {
         pass: Pass<'_>,
         keys: &[Key<F::Address>],
         found: &mut [u32],
+        mut log: Option<(&mut Logger, u64)>,
     ) {
         let (mut keys, mut found) = (keys, found);
         while let Some(owner) = keys.first().map(|key| key.owner) {
@@ -161,6 +164,9 @@ impl Attached {
                 self.find_stateful::<F>(lists, epoch, search, pass, now, answers);
             } else {
                 self.find_in_lists::<F>(lists, search, now, answers);
+            }
+            if let Some(((logger, now_ns), lists)) = log.as_mut().zip(lists) {
+                self.log::<F>(lists, (direction, *now_ns), logger, now, answers);
             }
             (keys, found) = (later, rest);
         }
