@@ -93,8 +93,8 @@ impl Classes {
         }
     }
 
-    /// A node that is, within a factor of two, furthest over its share. Where less waits than before
-    /// in many, some of them are looked at, and it may be one of the others.
+    /// A node that is, within a factor of two, furthest over its share. Where less waits than
+    /// before in many, some of them are looked at, and it may be one of the others.
     pub fn furthest(&mut self, nodes: &mut Nodes, settings: &SettingsTable) -> Option<u32> {
         for _ in 0..LOOKED_MAX {
             let node = self.first_of_highest()?;

@@ -72,7 +72,8 @@ pub(crate) struct Compiled {
     whole: Arc<Whole>,
     /// The places of rules that are gone since.
     gone: Vec<usize>,
-    /// The rules that were added since; what is found of them is behind all that was compiled whole.
+    /// The rules that were added since; what is found of them is behind all that was compiled
+    /// whole.
     added: Vec<Added>,
 }
 
@@ -364,7 +365,10 @@ mod tests {
         #[test]
         fn what_is_found_in_changed_lists_has_its_place_of_now(
             counts in prop::collection::vec(1usize..700, 1..4),
-            edits in prop::collection::vec((any::<u8>(), any::<u32>(), 0usize..2, 0usize..3), 0..20),
+            edits in prop::collection::vec(
+                (any::<u8>(), any::<u32>(), 0usize..2, 0usize..3),
+                0..20,
+            ),
         ) {
             let mut lists: Vec<_> = (10..).zip(counts).map(|(i, count)| list(i, count)).collect();
             let before = Compiled::new(lists.clone()).expect("compiles");
@@ -385,7 +389,8 @@ mod tests {
                 }
             }
             let entries = lists.iter().flat_map(|acl| {
-                acl.entries_from(0).zip(0..).map(|(entry, at)| ((acl.index, at), Arc::as_ptr(entry)))
+                let placed = acl.entries_from(0).zip(0..);
+                placed.map(|(entry, at)| ((acl.index, at), Arc::as_ptr(entry)))
             });
             prop_assert_eq!(places, entries.collect());
         }

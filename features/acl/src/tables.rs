@@ -140,8 +140,8 @@ impl Attached {
         self.log_rate.store(rate, Ordering::Relaxed);
     }
 
-    /// What the lists of `direction` say of packets, each of the interface in its key; what rules with
-    /// `log` say is logged, at a time in nanoseconds.
+    /// What the lists of `direction` say of packets, each of the interface in its key; what rules
+    /// with `log` say is logged, at a time in nanoseconds.
     #[inline(always)]
     pub fn find<F: Part>(
         &self,

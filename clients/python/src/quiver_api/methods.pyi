@@ -237,6 +237,30 @@ SetAclPluginAclRestArgumentActionRow = TypedDict(
     },
 )
 
+SetAclPluginAclRuleArgumentActionRow = TypedDict(
+    "SetAclPluginAclRuleArgumentActionRow",
+    {
+        "action": Literal["permit", "deny", "permit+reflect"],
+        "log": NotRequired[bool],
+        "ipv4": NotRequired[bool],
+        "ipv6": NotRequired[bool],
+        "src": NotRequired[str],
+        "dst": NotRequired[str],
+        "proto": NotRequired[int | Literal["tcp", "udp", "icmp", "icmp6"]],
+        "sport": NotRequired[str],
+        "dport": NotRequired[str],
+        "src_set": NotRequired[str],
+        "dst_set": NotRequired[str],
+        "sport_set": NotRequired[str],
+        "dport_set": NotRequired[str],
+        "rx_set": NotRequired[str],
+        "tcpflags": NotRequired[int],
+        "mask": NotRequired[int],
+        "dscp": NotRequired[int],
+        "fragment": NotRequired[bool],
+    },
+)
+
 SetAclPluginMacipAclArgumentActionRow = TypedDict(
     "SetAclPluginMacipAclArgumentActionRow",
     {
@@ -4978,6 +5002,14 @@ class Methods:
     ) -> Any: ...
     def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_acl_plugin_acl_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
+    def delete_acl_plugin_acl_rule(
+        self,
+        *,
+        index: int | str,
+        place: int | str,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def delete_acl_plugin_macip_acl_index(
         self,
         *,
@@ -6357,6 +6389,16 @@ class Methods:
         index: int | str,
         from_: int | str,
         action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_acl_rule(
+        self,
+        *,
+        index: int | str,
+        place: int | str,
+        action: list[SetAclPluginAclRuleArgumentActionRow],
+        insert: bool | None = None,
+        replace: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_acl_plugin_address_set(
@@ -10054,6 +10096,14 @@ class AsyncMethods:
         index: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def delete_acl_plugin_acl_rule(
+        self,
+        *,
+        index: int | str,
+        place: int | str,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def delete_acl_plugin_macip_acl_index(
         self,
         *,
@@ -11479,6 +11529,16 @@ class AsyncMethods:
         index: int | str,
         from_: int | str,
         action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_acl_rule(
+        self,
+        *,
+        index: int | str,
+        place: int | str,
+        action: list[SetAclPluginAclRuleArgumentActionRow],
+        insert: bool | None = None,
+        replace: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_acl_plugin_address_set(
