@@ -62,6 +62,7 @@ def test_the_firewall_of_the_guide_lets_pass_what_it_says() -> None:
         for line in (line for line in commands if line.removesuffix(" del") not in gone):
             if line.startswith("set acl-plugin interface"):
                 assert line.removesuffix(" sequence 5") in text, text
-            elif line.startswith("set acl-plugin"):
+            # A single rule stands in the list that it was put into, and has gone again.
+            elif line.startswith("set acl-plugin") and "acl-rule" not in line:
                 assert line in text, text
         router.check_sound()
