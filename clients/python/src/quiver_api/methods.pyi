@@ -323,6 +323,7 @@ ShowAclRow = TypedDict(
     "ShowAclRow",
     {
         "bytes": int,
+        "changes": int,
         "family": str,
         "list_max": int,
         "pairs": int,
@@ -483,6 +484,7 @@ ShowAclPluginTablesRow = TypedDict(
     {
         "acls": list[int],
         "bytes": int,
+        "changes": int,
         "family": str,
         "list_max": int,
         "pairs": int,
