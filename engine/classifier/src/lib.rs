@@ -103,14 +103,14 @@ impl<A: Classified> Classifier<A> {
     /// rule does.
     #[inline]
     pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
-        match &self.form {
-            Form::Changed(changed) => return changed.find(variant, keys, found),
-            Form::Linear(rules) if self.sets.is_empty() => {
-                if rules.find_avx512(variant, keys, found) {
-                    return;
-                }
-            }
-            _ => {}
+        if let Form::Changed(changed) = &self.form {
+            return changed.find(variant, keys, found);
+        }
+        if let Form::Linear(rules) = &self.form
+            && self.sets.is_empty()
+            && rules.find_avx512(variant, keys, found)
+        {
+            return;
         }
         self.find_except(variant, NoneGone, keys, found);
     }
