@@ -1,14 +1,11 @@
 //! Nodes by how long what waits in them takes at their rate, in powers of two: whom to drop from
-//! when there is too much of all. A node in which less waits than before stays where it is until it
-//! is asked for.
+//! when there is too much of all.
 
 use crate::NONE;
-use crate::node::{NO_CLASS, Nodes, SettingsTable};
+use crate::node::{NO_CLASS, Nodes};
 use crate::settings::Settings;
 
 const CLASSES: usize = 64;
-/// Nodes in which less waits than before that are looked at, at a time.
-const LOOKED_MAX: usize = 32;
 
 /// Rings of nodes, one for each power of two nanoseconds.
 #[derive(Debug)]
@@ -31,30 +28,10 @@ impl Classes {
         Classes { first: [NONE; CLASSES], used: 0 }
     }
 
-    /// More waits in a node than before.
+    /// More or less waits in a node than before.
     #[inline]
-    pub fn more(&mut self, nodes: &mut Nodes, of: &Settings, node: u32) {
-        let at = nodes.get(node);
-        let (class, before) = (class_of(of, at.queue.bytes), at.class);
-        if before == NO_CLASS || class > before {
-            self.set(nodes, node, class);
-        }
-    }
-
-    /// Less waits in a node than before.
-    #[inline]
-    pub fn less(&mut self, nodes: &mut Nodes, node: u32) {
-        if nodes.get(node).queue.bytes == 0 {
-            self.set(nodes, node, NO_CLASS);
-        }
-    }
-
-    /// What waits in a node, or its rate, has changed.
     pub fn update(&mut self, nodes: &mut Nodes, of: &Settings, node: u32) {
-        self.set(nodes, node, class_of(of, nodes.get(node).queue.bytes));
-    }
-
-    fn set(&mut self, nodes: &mut Nodes, node: u32, class: u8) {
+        let class = class_of(of, nodes.get(node).queue.bytes);
         let before = nodes.get(node).class;
         if class != before {
             self.unlink(nodes, node, before);
@@ -93,21 +70,8 @@ impl Classes {
         }
     }
 
-    /// A node that is, within a factor of two, furthest over its share. Where less waits than
-    /// before in many, some of them are looked at, and it may be one of the others.
-    pub fn furthest(&mut self, nodes: &mut Nodes, settings: &SettingsTable) -> Option<u32> {
-        for _ in 0..LOOKED_MAX {
-            let node = self.first_of_highest()?;
-            let before = nodes.get(node).class;
-            self.update(nodes, settings.of(nodes.get(node)), node);
-            if nodes.get(node).class == before {
-                return Some(node);
-            }
-        }
-        self.first_of_highest()
-    }
-
-    fn first_of_highest(&self) -> Option<u32> {
+    /// A node that is, within a factor of two, furthest over its share.
+    pub fn furthest(&self) -> Option<u32> {
         (self.used != 0).then(|| self.first[63 - self.used.leading_zeros() as usize])
     }
 }

@@ -255,8 +255,7 @@ impl<T: Item> Scheduler<T> {
             return sink.drop(item, Death::Overlimit);
         }
         let (is_over, is_idle) = (at.queue.packets > of.packets_max, at.place == Place::Idle);
-        self.classes.more(&mut self.nodes, of, node);
-        self.nodes.note_waiting(node);
+        self.note(node);
         if is_idle {
             self.activate(node, now_ns);
         }
@@ -264,18 +263,18 @@ impl<T: Item> Scheduler<T> {
             self.drop_of(node, sink);
         }
         while self.queues.buffers > self.buffers_max {
-            let furthest = self.classes.furthest(&mut self.nodes, &self.settings);
-            let Some(furthest) = furthest else { break };
+            let Some(furthest) = self.classes.furthest() else { break };
             if !self.drop_of(furthest, sink) {
                 break;
             }
         }
     }
 
-    /// Less waits in a node than before.
+    /// What waits in a node has changed.
     #[inline(always)]
-    fn note_less(&mut self, node: u32) {
-        self.classes.less(&mut self.nodes, node);
+    fn note(&mut self, node: u32) {
+        let of = self.settings.of(self.nodes.get(node));
+        self.classes.update(&mut self.nodes, of, node);
         self.nodes.note_waiting(node);
     }
 
@@ -283,7 +282,7 @@ impl<T: Item> Scheduler<T> {
     fn drop_of(&mut self, node: u32, sink: &mut impl Sink<T>) -> bool {
         let dropped = self.queues.drop_longest(&mut self.nodes.at(node).queue, sink);
         self.nodes.stats(node).lost(dropped, 0);
-        self.note_less(node);
+        self.note(node);
         self.rest(node);
         dropped > 0
     }
@@ -378,7 +377,7 @@ impl<T: Item> Scheduler<T> {
         };
         let popped = self.queues.pop(&mut at.queue, of, now_ns, sink);
         self.nodes.stats(leaf).lost(popped.dropped, popped.marked);
-        self.note_less(leaf);
+        self.note(leaf);
         let has_sent = popped.sent.is_some();
         if let Some((item, bytes, waited_ns)) = popped.sent {
             self.nodes.stats(leaf).delayed(waited_ns);
@@ -450,7 +449,7 @@ impl<T: Item> Scheduler<T> {
 
     /// All packets that wait go to `sink`, to die: the tree is given up.
     pub fn clear(&mut self, sink: &mut impl Sink<T>) {
-        while let Some(node) = self.classes.furthest(&mut self.nodes, &self.settings) {
+        while let Some(node) = self.classes.furthest() {
             self.drop_of(node, sink);
         }
     }
