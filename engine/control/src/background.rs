@@ -46,7 +46,7 @@ impl<T: Send + 'static> Elsewhere<T> {
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<Elsewhere<T>, Refusal> {
         let place = Place::take().ok_or_else(|| {
-            Refusal::new(format!("{THREADS_MAX} threads read files or compile lists already"))
+            Refusal::new(format!("{THREADS_MAX} threads work in the background already"))
                 .remedy("try again later")
         })?;
         let (send, done) = channel();
