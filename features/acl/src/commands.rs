@@ -29,6 +29,24 @@ const RULES_PER_LINE: usize = 400;
 /// Characters of a tag at most.
 const TAG_CHARS_MAX: usize = 63;
 
+/// Rules in the words of a command.
+macro_rules! rules_syntax {
+    () => {
+        "(<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst \
+         <:prefix>] [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] [dport <:range>] \
+         [src-set <:word>] [dst-set <:word>] [sport-set <:word>] [dport-set <:word>] \
+         [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] [fragment]} [','])..."
+    };
+}
+
+/// The same in a document of a configuration.
+macro_rules! rules_entry {
+    () => {
+        "rules: [action: {action, log, ipv4, ipv6, src, dst, proto, sport, dport, src-set, \
+         dst-set, sport-set, dport-set, rx-set, tcpflags, mask, dscp, fragment}]"
+    };
+}
+
 pub(crate) fn register(registry: &mut Registry) {
     lists(registry);
     attachments(registry);
@@ -37,22 +55,12 @@ pub(crate) fn register(registry: &mut Registry) {
 
 fn lists(registry: &mut Registry) {
     registry.command(
-        Command::new(
-            "set acl-plugin acl [index <:u32>] \
-             (<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] \
-             [dst <:prefix>] [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] \
-             [dport <:range>] [src-set <:word>] [dst-set <:word>] [sport-set <:word>] \
-             [dport-set <:word>] [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] \
-             [fragment]} \
-             [','])... [tag <:text>]",
-        )
-        .entry(
-            order::RESOURCES,
-            "access-lists.<index>: {tag, rules: [action: {action, log, ipv4, ipv6, src, dst, \
-             proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, \
-             mask, dscp, \
-             fragment}]}",
-        )
+        Command::new(concat!(
+            "set acl-plugin acl [index <:u32>] ",
+            rules_syntax!(),
+            " [tag <:text>]"
+        ))
+        .entry(order::RESOURCES, concat!("access-lists.<index>: {tag, ", rules_entry!(), "}"))
         .undo("delete acl-plugin acl index <index>")
         .replaces(&["index"])
         .makes("access list <index>")
@@ -83,20 +91,14 @@ fn lists(registry: &mut Registry) {
         .run_or_begin(set),
     );
     registry.command(
-        Command::new(
-            "set acl-plugin acl-rest <index:u32> from <from:u32> \
-             [(<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst \
-             <:prefix>] \
-             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] \
-             [dport <:range>] [src-set <:word>] [dst-set <:word>] [sport-set <:word>] \
-             [dport-set <:word>] [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] \
-             [fragment]} [','])...]",
-        )
+        Command::new(concat!(
+            "set acl-plugin acl-rest <index:u32> from <from:u32> [",
+            rules_syntax!(),
+            "]"
+        ))
         .entry(
             order::RESOURCES,
-            "access-list-rests.<index>.<from>: {rules: [action: {action, log, ipv4, ipv6, src, \
-             dst, proto, sport, dport, src-set, dst-set, sport-set, dport-set, rx-set, tcpflags, \
-             mask, dscp, fragment}]}",
+            concat!("access-list-rests.<index>.<from>: {", rules_entry!(), "}"),
         )
         .undo("set acl-plugin acl-rest <index> from <from>")
         .replaces(&["index", "from"])
@@ -144,15 +146,10 @@ fn lists(registry: &mut Registry) {
 
 fn edits(registry: &mut Registry) {
     registry.command(
-        Command::new(
-            "set acl-plugin acl-rule <index:u32> insert|replace <place:u32> \
-             (<action:permit|deny|permit+reflect> {[log] [ipv4] [ipv6] [src <:prefix>] [dst \
-             <:prefix>] \
-             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:range>] \
-             [dport <:range>] [src-set <:word>] [dst-set <:word>] [sport-set <:word>] \
-             [dport-set <:word>] [rx-set <:word>] [tcpflags <:u8>] [mask <:u8>] [dscp <:0-63>] \
-             [fragment]} [','])...",
-        )
+        Command::new(concat!(
+            "set acl-plugin acl-rule <index:u32> insert|replace <place:u32> ",
+            rules_syntax!()
+        ))
         .group(GROUP)
         .help("Insert rules into an access list, or replace one of its rules")
         .details(

@@ -21,9 +21,9 @@ use crate::tables::Direction;
 
 pub(crate) use crate::lists::{Change, Lists, On};
 
-/// Lists with so many rules together are compiled at once; longer ones on a thread of their own,
-/// while other commands go on.
-const AT_ONCE_RULES_MAX: usize = 512;
+/// Lists with so many rules together are compiled at once. Longer ones are compiled on a thread of
+/// their own, while other commands go on; a few changes stand beside what was compiled.
+pub(crate) const AT_ONCE_RULES_MAX: usize = 512;
 /// Between the sequence numbers of lists that are attached without one.
 const SEQUENCE_STEP: u32 = 10;
 

@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 
 use crate::acl::Acl;
 use crate::compiled::Compiled;
-use crate::config::no_list;
+use crate::config::{AT_ONCE_RULES_MAX, no_list};
 use crate::named_set::NamedSet;
 use crate::placing::Wants;
 use crate::rebuild::Rebuild;
@@ -17,9 +17,6 @@ use crate::session_config::SessionSpace;
 use crate::set_config::Sets;
 use crate::tables::{Attached, Direction};
 
-/// Lists with more rules together are not compiled whole when a few of these change: the changes
-/// stand beside what was compiled.
-const WHOLE_RULES_MAX: usize = 512;
 /// Lists at most.
 const LISTS_MAX: usize = 65_536;
 /// Lists of an interface and direction at most.
@@ -251,7 +248,7 @@ impl Lists {
             if known().any(|compiled| compiled.is_of(&lists)) {
                 continue;
             }
-            let mut long = known().filter(|compiled| compiled.rules() > WHOLE_RULES_MAX);
+            let mut long = known().filter(|compiled| compiled.rules() > AT_ONCE_RULES_MAX);
             match long.find_map(|compiled| compiled.changed(&lists)) {
                 Some(changed) => ready.push(Arc::new(changed)),
                 None => needed.push(lists),
