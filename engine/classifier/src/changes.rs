@@ -79,8 +79,8 @@ pub(crate) struct Changed<A: Classified> {
 impl<A: Classified> Classifier<A> {
     /// A compiled list without the rules of the numbers `gone`, and with new ones: each stands
     /// before the rule of the compiled list that has its first number, or a greater one; several
-    /// before the same rule stand in their order. They ask for `sets`. It takes microseconds,
-    /// whatever the length of the list; while there are changes, a packet is compared with all new
+    /// before the same rule stand in their order. They ask for `sets`. What it takes does not
+    /// depend on the length of the list. While there are changes, a packet is compared with all new
     /// rules, too.
     ///
     /// # Errors

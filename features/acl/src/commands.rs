@@ -157,7 +157,7 @@ fn edits(registry: &mut Registry) {
              before the one at the place; the place behind the last rule appends them. replace \
              puts them in its place. Other rules keep their counts. In a list of more than 512 \
              rules, up to 64 new rules and 64 that are gone stand beside what is compiled: the \
-             change takes microseconds, and the list is compiled again beside the router's work. A \
+             change does not wait for a compilation, and the list is compiled again beside the router's work. A \
              change that has to wait for that is refused when the list was changed meanwhile.",
         )
         .word("place", "the place of a rule in the list")
