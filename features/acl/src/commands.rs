@@ -157,8 +157,8 @@ fn edits(registry: &mut Registry) {
              before the one at the place; the place behind the last rule appends them. replace \
              puts them in its place. Other rules keep their counts. In a list of more than 512 \
              rules, up to 64 new rules and 64 that are gone stand beside what is compiled: the \
-             change does not wait for a compilation, and the list is compiled again beside the router's work. A \
-             change that has to wait for that is refused when the list was changed meanwhile.",
+             list is compiled again beside the router's work, and the change does not wait for \
+             that. With more of them it waits, and is refused when the list was changed meanwhile.",
         )
         .word("place", "the place of a rule in the list")
         .example("set acl-plugin acl-rule 3 insert 0 deny src 203.0.113.7/32")

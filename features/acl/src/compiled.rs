@@ -118,7 +118,7 @@ impl Compiled {
     }
 
     /// Later versions of the same lists: what was compiled whole, with few changes beside it. None
-    /// where there are too many. What it takes grows with the changes and the pieces, not the rules.
+    /// where there are too many. What it takes grows with the changes and the pieces.
     pub fn changed(&self, lists: &[Arc<Acl>]) -> Option<Compiled> {
         let whole = &self.whole;
         let rules: usize = lists.iter().map(|list| list.len()).sum();
