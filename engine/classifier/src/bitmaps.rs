@@ -7,8 +7,8 @@ use quiver_core::cpu::{Variant, prefetch};
 use crate::changes::Gone;
 use crate::classes::{ClassBits, LINE_WORDS, Matching};
 use crate::compare::{self, Compare, Comparing};
-use crate::entries::Upper;
 use crate::sets::BATCH;
+use crate::upper::{PacketUpper, Upper};
 use crate::{Classified, Key, NONE};
 
 /// Rules of a list at most: two cache lines a set, and as many sets as prefixes.
@@ -38,6 +38,7 @@ impl<A: Classified> Bitmaps<A> {
     /// The first rule of those in both sets that takes a packet.
     #[inline(always)]
     fn first(&self, compare: impl Compare, gone: impl Gone, sets: (u32, u32), key: &Key<A>) -> u32 {
+        let packet = PacketUpper::of(key);
         for line in 0..self.source.lines_of_set() {
             let (one, other) =
                 (self.source.line(sets.0, line), self.destination.line(sets.1, line));
@@ -50,7 +51,7 @@ impl<A: Classified> Bitmaps<A> {
                     let bit = (line * LINE_WORDS + word) * 64 + left.trailing_zeros() as usize;
                     left &= left - 1;
                     if let Some(upper) = self.uppers.get(bit)
-                        && upper.takes(key)
+                        && upper.takes(&packet)
                         && !gone.has(upper.number)
                     {
                         return upper.number;

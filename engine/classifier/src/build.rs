@@ -11,11 +11,12 @@ use quiver_tables::prefix::Prefix;
 
 use crate::bitmaps::{self, Bitmaps};
 use crate::classes::{ClassBitsInMaking, DESTINATIONS, Matching, SOURCES};
-use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets, Upper};
+use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets};
 use crate::intervals::Intervals;
 use crate::linear::{LANES, Linear, mask_of};
 use crate::search::{Tuple, Tuples};
 use crate::sets::{self, Members, SETS_MAX};
+use crate::upper::Upper;
 use crate::{Classified, Classifier, Form, Rule};
 
 /// Rules of a list at most.
@@ -239,7 +240,7 @@ impl<A: Classified> Classifier<A> {
             changes: 0,
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };
-        let form = Tuples { matching, source, destination, words, tuples: tuples.into(), pairs };
+        let form = Tuples { matching, source, destination, tuples: tuples.into(), pairs };
         Ok(Classifier { form: Form::Tuples(Box::new(form)), sets: sets.into(), cost })
     }
 }

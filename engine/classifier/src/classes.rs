@@ -38,12 +38,6 @@ impl ClassBits {
         self.lines.get(number as usize * self.lines_of_set + line)
     }
 
-    /// A word of a set.
-    #[inline(always)]
-    pub fn word(&self, number: u32, word: usize) -> u64 {
-        self.line(number, word / LINE_WORDS).0[word % LINE_WORDS]
-    }
-
     pub fn bytes(&self) -> usize {
         size_of_val(self.lines.as_slice())
     }

@@ -2,104 +2,80 @@
 //! prefix. It is built once and only read.
 #![allow(unsafe_code)]
 
+use quiver_core::cpu::prefetch;
 use quiver_tables::memory::{MemoryError, Reserved, ZeroValid};
 
-use crate::linear::{LANES, UpperLanes};
+use crate::linear::LANES;
 use crate::sets::Needs;
-use crate::{Classified, NO_SET, Rule, SETS_OF_RULE_MAX};
+use crate::upper::{PacketUpper, Upper, UpperLanes};
+use crate::{Classified, Key, NO_SET, SETS_OF_RULE_MAX};
 
 /// The sets that a rule asks for, as [`Rule::sets`].
 pub(crate) type RuleSets = [u16; SETS_OF_RULE_MAX];
 
-/// What a rule asks for behind the addresses: 20 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Upper {
-    pub source_from: u16,
-    pub source_span: u16,
-    pub destination_from: u16,
-    pub destination_span: u16,
-    pub value: u32,
-    pub mask: u32,
-    pub number: u32,
-}
-
-impl Upper {
-    pub fn of<A: Classified>(rule: &Rule<A>) -> Upper {
-        let rule = rule.completed();
-        Upper {
-            source_from: rule.source_ports.from,
-            source_span: rule.source_ports.span(),
-            destination_from: rule.destination_ports.from,
-            destination_span: rule.destination_ports.span(),
-            value: rule.value,
-            mask: rule.mask,
-            number: rule.number,
-        }
-    }
-
-    /// Does a packet have it?
-    #[inline(always)]
-    pub fn takes<A>(&self, key: &crate::Key<A>) -> bool {
-        let outside = (key.source_port.wrapping_sub(self.source_from) > self.source_span)
-            | (key.destination_port.wrapping_sub(self.destination_from) > self.destination_span);
-        let differs = (self.value ^ key.fields) & self.mask & key.compared();
-        (differs == 0) & (!outside | (key.any_upper() != 0))
-    }
-}
-
 /// Buckets that are searched for a pair at most.
 pub(crate) const BUCKETS_SEARCHED_MAX: usize = 8;
 
-/// How many rules a pair has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rules {
-    /// One, which stands in the entry.
-    One,
-    /// A few, in [`Pairs::few`] from [`Upper::number`] on, [`Upper::value`] of them.
-    Few,
-    /// Many, or such that ask for sets, in [`Pairs::many`], counted in blocks.
-    Many,
+/// What an entry has, a bit each: workers ask for them without jumps.
+pub(crate) mod kind {
+    /// One rule, which stands in the entry.
+    pub const ONE: u16 = 1;
+    /// A few rules ([`Few`](super::Few)), whose place is the number of [`Upper`](super::Upper).
+    pub const FEW: u16 = 1 << 1;
+    /// Many rules, or such that ask for sets: blocks in [`Pairs::many`](super::Pairs::many), from
+    /// the number of [`Upper`](super::Upper) on, as many as its value.
+    pub const MANY: u16 = 1 << 2;
+    /// Of the first entry of a bucket: pairs that belong here stand in the next one.
+    pub const PASSED: u16 = 1 << 8;
 }
 
-/// Rules that are compared one by one; more are compared sixteen at a time.
+/// Rules that are compared four at a time; more are compared sixteen at a time.
 pub(crate) const FEW_MAX: usize = 4;
 
-/// A pair of prefixes: half a cache line in IPv4, a whole one in IPv6.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Entry<A> {
-    source: A,
-    destination: A,
-    upper: Upper,
-    tuple: u16,
-    /// 0 when empty, as is all of the entry, else 1 and [`Rules`] as a number; [`PASSED`] beside it
-    /// in the first entry of a bucket that pairs were too many for.
-    kind: u16,
+/// A few rules with the same pair of prefixes, in order: two cache lines.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct Few(pub UpperLanes<FEW_MAX>);
+
+/// No rules.
+static NO_RULES: Few = Few(UpperLanes::empty());
+
+impl Few {
+    fn of(rules: &[Upper]) -> Few {
+        let mut few = NO_RULES.clone();
+        rules.iter().take(FEW_MAX).enumerate().for_each(|(lane, rule)| few.0.set(lane, rule));
+        few
+    }
 }
 
-/// Of a bucket: pairs that belong here stand in the next one.
-const PASSED: u16 = 0x100;
-const KIND: u16 = 0xff;
+/// A pair of prefixes: half a cache line in IPv4, a whole one in IPv6. All words are 0 when it is
+/// empty.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Entry<A: Classified> {
+    upper: Upper,
+    /// One more than the number of the tuple.
+    tuple: u16,
+    /// Bits of [`kind`].
+    kind: u16,
+    fill: A::Fill,
+    source: A,
+    destination: A,
+}
 
 impl<A: Classified> Entry<A> {
     /// The same pair?
     #[inline(always)]
-    fn is(&self, pair: &Pair<A>) -> bool {
-        (self.source == pair.source)
-            & (self.destination == pair.destination)
-            & (self.tuple == pair.tuple)
-            & (self.kind & KIND != 0)
+    fn is(&self, wanted: &Wanted<A>) -> bool {
+        (self.source == wanted.source)
+            & (self.destination == wanted.destination)
+            & (u32::from(self.tuple) == wanted.tuple)
     }
 
-    /// How many rules it has.
+    /// Bits of [`kind`].
     #[inline(always)]
-    pub fn rules(&self) -> Rules {
-        match self.kind & KIND {
-            1 => Rules::One,
-            2 => Rules::Few,
-            _ => Rules::Many,
-        }
+    pub fn kind(&self) -> u16 {
+        self.kind
     }
 
     #[inline(always)]
@@ -111,9 +87,75 @@ impl<A: Classified> Entry<A> {
 /// Two entries.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Bucket<A>([Entry<A>; 2]);
+pub(crate) struct Bucket<A: Classified>([Entry<A>; 2]);
 // SAFETY: addresses and integers are valid as zeroes; two entries of them are empty.
 unsafe impl<A: Classified> ZeroValid for Bucket<A> {}
+
+/// What a packet asks a bucket for, each word where an entry has what it is compared with.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Wanted<A: Classified> {
+    pub upper: PacketUpper,
+    /// One more than the number of the tuple.
+    tuple: u32,
+    fill: A::Fill,
+    /// The packet's addresses, masked by the tuple.
+    source: A,
+    destination: A,
+}
+
+impl<A: Classified> Wanted<A> {
+    /// The rules of a pair that take a packet.
+    #[inline(always)]
+    pub fn new(packet: &Key<A>, pair: Pair<A>) -> Wanted<A> {
+        let Pair { tuple, source, destination } = pair;
+        let (upper, fill) = (PacketUpper::of(packet), A::Fill::default());
+        Wanted { upper, tuple: u32::from(tuple) + 1, fill, source, destination }
+    }
+}
+
+/// What a bucket has of that which a packet asks it for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met {
+    /// The entry of the pair, where `is_pair` says that there is one.
+    pub entry: usize,
+    /// Is there an entry of the pair? 1 or 0.
+    pub is_pair: u32,
+    /// Does the packet also match the ports and fields of its rule, if it has one? 1 or 0.
+    pub takes: u32,
+}
+
+impl<A: Classified> Bucket<A> {
+    /// Ask for it, to be read soon.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&raw const self.0[0]);
+        if A::WORDS > 1 {
+            prefetch(&raw const self.0[1]);
+        }
+    }
+
+    /// Do pairs that belong here stand in the next bucket? 1 or 0.
+    #[inline(always)]
+    pub fn is_passed(&self) -> u32 {
+        (self.0[0].kind / kind::PASSED % 2).into()
+    }
+
+    #[inline(always)]
+    pub fn entry(&self, entry: usize) -> &Entry<A> {
+        &self.0[entry % 2]
+    }
+
+    /// The entry that a packet asks for.
+    #[inline(always)]
+    pub fn ask(&self, wanted: &Wanted<A>) -> Met {
+        let [first, second] = &self.0;
+        let (first, second) = (first.is(wanted), second.is(wanted));
+        let entry = usize::from(!first);
+        let is_pair = u32::from(first | second);
+        Met { entry, is_pair, takes: is_pair & u32::from(self.0[entry].upper.takes(&wanted.upper)) }
+    }
+}
 
 /// What is looked for: the packet's addresses, masked by a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,8 +188,8 @@ pub(crate) struct Pairs<A: Classified> {
     buckets: Reserved<Bucket<A>>,
     seed: u64,
     shift: u32,
-    pub few: Vec<Upper>,
-    pub many: Vec<UpperLanes>,
+    few: Vec<Few>,
+    pub many: Vec<UpperLanes<LANES>>,
     /// The sets that the rules of `many` ask for.
     pub needs: Needs,
     /// Buckets searched in the worst case.
@@ -183,35 +225,38 @@ impl<A: Classified> Pairs<A> {
     /// The bucket at a place, to be asked for ahead.
     #[inline(always)]
     pub fn bucket(&self, place: u32) -> &Bucket<A> {
-        // There is a power of two of them.
-        self.buckets.get(place as usize & (self.buckets.capacity() - 1))
+        self.buckets.get(place as usize)
     }
 
-    /// The entry of a pair whose first bucket is at `place`.
-    #[inline(always)]
-    pub fn find(&self, place: u32, pair: &Pair<A>) -> Option<&Entry<A>> {
-        let bucket = self.bucket(place);
-        if bucket.0[0].is(pair) {
-            return Some(&bucket.0[0]);
-        }
-        if bucket.0[1].is(pair) {
-            return Some(&bucket.0[1]);
-        }
-        if bucket.0[0].kind & PASSED == 0 { None } else { self.find_behind(place, pair) }
-    }
-
-    #[cold]
-    fn find_behind(&self, place: u32, pair: &Pair<A>) -> Option<&Entry<A>> {
-        for step in 1..BUCKETS_SEARCHED_MAX as u32 {
-            let bucket = self.bucket(place + step);
-            if let Some(entry) = bucket.0.iter().find(|entry| entry.is(pair)) {
+    /// The entry of a pair, whose first bucket is at `place`.
+    pub fn find(&self, place: u32, wanted: &Wanted<A>) -> Option<&Entry<A>> {
+        for step in 0..BUCKETS_SEARCHED_MAX as u32 {
+            let bucket = self.bucket((place + step) % self.buckets.capacity() as u32);
+            if let Some(entry) = bucket.0.iter().find(|entry| entry.is(wanted)) {
                 return Some(entry);
             }
-            if bucket.0[0].kind & PASSED == 0 {
+            if bucket.is_passed() == 0 {
                 break;
             }
         }
         None
+    }
+
+    /// Ask for the rules of an entry that has a few, to be read soon; `is_few` is 1 for such an
+    /// entry and 0 for another one.
+    #[inline(always)]
+    pub fn prefetch_few(&self, upper: &Upper, is_few: u32) {
+        // Numbers of others lead anywhere, and to ask for what is not mapped takes long.
+        let place = upper.number & is_few.wrapping_neg();
+        let few = self.few.as_ptr().wrapping_add(place as usize);
+        prefetch(few);
+        prefetch(few.cast::<u8>().wrapping_add(64));
+    }
+
+    /// The rules of an entry that has a few.
+    #[inline(always)]
+    pub fn few(&self, upper: &Upper) -> &Few {
+        self.few.get(upper.number as usize).unwrap_or(&NO_RULES)
     }
 
     /// Add a pair with its rules, in order, and the sets that each of them asks for; false when its
@@ -222,21 +267,21 @@ impl<A: Classified> Pairs<A> {
         let at = |step: usize| (home + step) % modulus;
         let free = (0..BUCKETS_SEARCHED_MAX.min(modulus)).find_map(|step| {
             let bucket = self.buckets.get(at(step));
-            let entry = bucket.0.iter().position(|entry| entry.kind & KIND == 0);
+            let entry = bucket.0.iter().position(|entry| entry.tuple == 0);
             Some((step, entry?))
         });
         let Some((step, slot)) = free else { return false };
         for passed in 0..step {
-            self.buckets.get_mut(at(passed)).0[0].kind |= PASSED;
+            self.buckets.get_mut(at(passed)).0[0].kind |= kind::PASSED;
         }
         self.searched = self.searched.max(step + 1);
         let asks = sets.iter().any(|sets| *sets != [NO_SET; SETS_OF_RULE_MAX]);
-        let (kind, upper) = match rules {
-            [one] if !asks => (1, *one),
+        let (rules, upper) = match rules {
+            [one] if !asks => (kind::ONE, *one),
             few if !asks && few.len() <= FEW_MAX => {
-                let first = self.few.len();
-                self.few.extend_from_slice(few);
-                (2, Upper { number: first as u32, value: few.len() as u32, ..Upper::default() })
+                let number = self.few.len() as u32;
+                self.few.push(Few::of(few));
+                (kind::FEW, Upper { number, ..Upper::default() })
             }
             many => {
                 let first = self.many.len();
@@ -249,13 +294,14 @@ impl<A: Classified> Pairs<A> {
                     lanes
                 }));
                 let blocks = (self.many.len() - first) as u32;
-                (3, Upper { number: first as u32, value: blocks, ..Upper::default() })
+                (kind::MANY, Upper { number: first as u32, value: blocks, ..Upper::default() })
             }
         };
         let Pair { tuple, source, destination } = pair;
         let entry = &mut self.buckets.get_mut(at(step)).0[slot];
-        let kind = entry.kind & PASSED | kind;
-        *entry = Entry { source, destination, upper, tuple, kind };
+        let kind = entry.kind | rules;
+        let fill = A::Fill::default();
+        *entry = Entry { upper, tuple: tuple + 1, kind, fill, source, destination };
         true
     }
 }

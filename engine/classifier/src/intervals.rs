@@ -92,8 +92,9 @@ impl Intervals {
             addresses.iter().zip(numbers.iter_mut()).take(count).enumerate()
         {
             *entry = *self.root.get((address >> ROOT_BITS) as usize);
-            // A number alone may name a line, too: to ask for it does no harm.
-            prefetch(self.line(*entry & PLACE));
+            // The line of a number alone is the first one.
+            let is_line = u32::from(*entry >> DEPTH_SHIFT != 0);
+            prefetch(self.line(*entry & PLACE & is_line.wrapping_neg()));
             deep[going % BATCH] = at as u8;
             going += usize::from(*entry >> DEPTH_SHIFT > 1);
         }

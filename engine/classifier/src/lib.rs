@@ -14,6 +14,7 @@ mod rule;
 mod search;
 mod sets;
 pub mod synthetic;
+mod upper;
 
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub const NONE: u32 = u32::MAX;
 pub trait Classified: Address + Default + ZeroValid {
     /// Words of 32 bits of an address.
     const WORDS: usize;
+    /// What aligns a pair of addresses behind 24 bytes.
+    type Fill: Copy + Default + std::fmt::Debug + Send + Sync + 'static;
     /// Sixteen prefixes.
     type Prefixes: Lanes<Self>;
 
@@ -54,6 +57,7 @@ pub trait Classified: Address + Default + ZeroValid {
 
 impl Classified for u32 {
     const WORDS: usize = 1;
+    type Fill = ();
     type Prefixes = Prefixes4;
 
     #[inline(always)]
@@ -69,6 +73,7 @@ impl Classified for u32 {
 
 impl Classified for u128 {
     const WORDS: usize = 4;
+    type Fill = [u32; 2];
     type Prefixes = linear::Prefixes6;
 
     #[inline(always)]

@@ -7,10 +7,10 @@ use quiver_core::cpu::{Body, Variant};
 use quiver_tables::prefix::Prefix;
 
 use crate::changes::Gone;
-use crate::entries::Upper;
 #[cfg(target_arch = "x86_64")]
 use crate::sets::BATCH;
 use crate::sets::{Marks, Needs};
+use crate::upper::{Upper, UpperLanes};
 use crate::{Classified, Key, NONE, Rule};
 
 /// Rules that are compared at once.
@@ -84,92 +84,12 @@ pub(crate) fn mask_of<A: Classified>(prefix: Prefix<A>) -> A {
     !(prefix.first() ^ prefix.last())
 }
 
-/// Ports and fields of sixteen rules, and their numbers.
-#[derive(Clone)]
-pub(crate) struct UpperLanes {
-    source_from: [u32; LANES],
-    source_span: [u32; LANES],
-    destination_from: [u32; LANES],
-    destination_span: [u32; LANES],
-    value: [u32; LANES],
-    mask: [u32; LANES],
-    number: [u32; LANES],
-}
-
-impl UpperLanes {
-    /// Lanes that match nothing.
-    pub fn empty() -> UpperLanes {
-        UpperLanes {
-            source_from: [0; LANES],
-            source_span: [0; LANES],
-            destination_from: [0; LANES],
-            destination_span: [0; LANES],
-            // No packet has this bit in what is compared: see `Key::fields`.
-            value: [1 << 30; LANES],
-            mask: [1 << 30; LANES],
-            number: [NONE; LANES],
-        }
-    }
-
-    pub fn set(&mut self, lane: usize, upper: &Upper) {
-        self.source_from[lane] = upper.source_from.into();
-        self.source_span[lane] = upper.source_span.into();
-        self.destination_from[lane] = upper.destination_from.into();
-        self.destination_span[lane] = upper.destination_span.into();
-        self.value[lane] = upper.value;
-        self.mask[lane] = upper.mask;
-        self.number[lane] = upper.number;
-    }
-
-    /// Or what differs into `differs`.
-    #[inline(always)]
-    pub fn differ<A>(&self, key: &Key<A>, differs: &mut [u32; LANES]) {
-        let (compared, counts) = (key.compared(), !key.any_upper());
-        let (source, destination) = (u32::from(key.source_port), u32::from(key.destination_port));
-        for (lane, differs) in differs.iter_mut().enumerate() {
-            let outside =
-                u32::from(source.wrapping_sub(self.source_from[lane]) > self.source_span[lane])
-                    | u32::from(
-                        destination.wrapping_sub(self.destination_from[lane])
-                            > self.destination_span[lane],
-                    );
-            *differs |=
-                (self.value[lane] ^ key.fields) & self.mask[lane] & compared | outside & counts;
-        }
-    }
-
-    /// The number of the first rule whose lane differs in nothing.
-    #[inline(always)]
-    pub fn first(&self, differs: &[u32; LANES]) -> u32 {
-        // Numbers rise from lane to lane: the smallest is the first.
-        let mut least = NONE;
-        for (number, differs) in self.number.iter().zip(differs) {
-            least = least.min(if *differs == 0 { *number } else { NONE });
-        }
-        least
-    }
-
-    /// The same without the rules that are gone.
-    #[inline(always)]
-    pub fn first_except(&self, gone: impl Gone, differs: &mut [u32; LANES]) -> u32 {
-        loop {
-            let first = self.first(differs);
-            if first == NONE || !gone.has(first) {
-                return first;
-            }
-            for (number, differs) in self.number.iter().zip(differs.iter_mut()) {
-                *differs |= u32::from(*number == first);
-            }
-        }
-    }
-}
-
 /// Sixteen rules.
 #[derive(Clone)]
 struct Block<A: Classified> {
     source: A::Prefixes,
     destination: A::Prefixes,
-    upper: UpperLanes,
+    upper: UpperLanes<LANES>,
 }
 
 /// All rules, in order.

@@ -5,14 +5,15 @@
 //! best rules, the pair of masked addresses is looked for in a hash table, until no tuple can have
 //! a better rule.
 
-use quiver_core::cpu::{Variant, prefetch};
+use quiver_core::cpu::Variant;
 
 use crate::changes::Gone;
-use crate::classes::{ClassBits, Matching};
-use crate::compare::{self, Compare, Comparing};
-use crate::entries::{Entry, Pair, Pairs, Rules, Upper};
+use crate::classes::{ClassBits, LINE_WORDS, Matching};
+use crate::compare::{self, Compare, Comparing, SetLine};
+use crate::entries::{Entry, Pair, Pairs, Wanted, kind};
 use crate::linear::LANES;
 use crate::sets::{BATCH, Marks};
+use crate::upper::PacketUpper;
 use crate::{Classified, Key, NONE};
 
 /// A pair of prefix lengths.
@@ -28,7 +29,6 @@ pub(crate) struct Tuples<A: Classified> {
     pub matching: Matching<A>,
     pub source: ClassBits,
     pub destination: ClassBits,
-    pub words: usize,
     pub tuples: Box<[Tuple<A>]>,
     pub pairs: Pairs<A>,
 }
@@ -46,47 +46,39 @@ impl<A: Classified> Tuples<A> {
     ) {
         let count = keys.len().min(found.len()).min(BATCH);
         let (keys, found) = (&keys[..count], &mut found[..count]);
-        let classes = [[0; BATCH]; 2];
-        compare::run(variant, Batch { tuples: self, variant, gone, classes, keys, marks, found });
+        compare::run(variant, Batch { tuples: self, variant, gone, keys, marks, found });
     }
 
-    /// The better of `best` and the first rule of an entry that takes packet `at` of the batch.
+    /// The first rule of an entry that takes packet `at` of the batch.
     #[inline(always)]
-    fn better(
+    fn first(
         &self,
+        compare: impl Compare,
         gone: impl Gone,
         entry: &Entry<A>,
         key: &Key<A>,
         (at, marks): (usize, Marks<'_>),
-        best: u32,
     ) -> u32 {
         let upper = entry.upper();
-        match entry.rules() {
-            Rules::One => {
-                let takes = upper.takes(key) && !gone.has(upper.number);
-                best.min(if takes { upper.number } else { NONE })
-            }
-            Rules::Few => {
-                let few = self.pairs.few.get(upper.number as usize..).unwrap_or(&[]);
-                let takes = |upper: &&Upper| upper.takes(key) && !gone.has(upper.number);
-                let takes = few.iter().take(upper.value as usize).find(takes);
-                best.min(takes.map_or(NONE, |upper| upper.number))
-            }
-            Rules::Many => {
-                let begin = upper.number as usize;
-                let many = self.pairs.many.get(begin..).unwrap_or(&[]);
-                for (block, lanes) in (begin..).zip(many.iter().take(upper.value as usize)) {
-                    let mut differs = [0; LANES];
-                    lanes.differ(key, &mut differs);
-                    self.pairs.needs.differ(block, at, marks, &mut differs);
-                    let first = lanes.first_except(gone, &mut differs);
-                    if first != NONE {
-                        return best.min(first);
-                    }
-                }
-                best
+        if entry.kind() & kind::ONE != 0 {
+            let takes = upper.takes(&PacketUpper::of(key)) && !gone.has(upper.number);
+            return if takes { upper.number } else { NONE };
+        }
+        if entry.kind() & kind::FEW != 0 {
+            return compare.first(gone, self.pairs.few(upper), key);
+        }
+        let begin = upper.number as usize;
+        let many = self.pairs.many.get(begin..).unwrap_or(&[]);
+        for (block, lanes) in (begin..).zip(many.iter().take(upper.value as usize)) {
+            let mut differs = [0; LANES];
+            lanes.differ(key, &mut differs);
+            self.pairs.needs.differ(block, at, marks, &mut differs);
+            let first = lanes.first_except(gone, &mut differs);
+            if first != NONE {
+                return first;
             }
         }
+        NONE
     }
 }
 
@@ -95,91 +87,222 @@ struct Batch<'f, A: Classified, G> {
     tuples: &'f Tuples<A>,
     variant: Variant,
     gone: G,
-    classes: [[u32; BATCH]; 2],
     keys: &'f [Key<A>],
     marks: Marks<'f>,
     found: &'f mut [u32],
 }
 
-/// A packet whose search is under way.
+impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
+    #[inline(always)]
+    fn run(self, compare: impl Compare) {
+        let Batch { tuples, variant, gone, keys, marks, found } = self;
+        let count = keys.len().min(found.len()).min(BATCH);
+        let mut classes = [[0; BATCH]; 2];
+        tuples.matching.find(variant, compare, keys, &mut classes);
+        let nowhere = Pair { tuple: 0, source: A::ZERO, destination: A::ZERO };
+        let nothing = Asked { wanted: Wanted::new(&Key::default(), nowhere), bucket: 0, key: 0 };
+        let mut search = Search {
+            tuples,
+            keys,
+            best: [NONE; BATCH],
+            left: [SetLine([0; LINE_WORDS]); BATCH],
+            words: [0; BATCH],
+            going: Places::new(),
+            asked: [nothing; BATCH],
+        };
+        for line in 0..tuples.source.lines_of_set() {
+            search.begin(compare, &classes, count, line);
+            let mut at_once = 1;
+            while !search.going.is_empty() {
+                let asked = match at_once {
+                    1 => search.ask_ahead::<1>(line),
+                    _ => search.ask_ahead::<AT_ONCE>(line),
+                };
+                search.compare(compare, gone, marks, asked);
+                search.prune(line);
+                at_once = if search.going.len() * AT_ONCE <= BATCH { AT_ONCE } else { 1 };
+            }
+        }
+        found[..count].copy_from_slice(&search.best[..count]);
+    }
+}
+
+/// Tuples of a packet that are searched at once, where few packets are left.
+const AT_ONCE: usize = 4;
+
+/// Places in a batch, in order.
 #[derive(Clone, Copy)]
-struct Lane {
-    /// Tuples of the present word that are left.
-    left: u64,
-    /// Which word.
-    word: u32,
-    /// Its place among the keys.
+struct Places {
+    places: [u8; BATCH],
+    count: usize,
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { places: [0; BATCH], count: 0 }
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.count.min(BATCH)
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline(always)]
+    fn get(&self, at: usize) -> usize {
+        usize::from(self.places[at % BATCH]) % BATCH
+    }
+
+    /// Add a place, if it is one of those, without a branch.
+    #[inline(always)]
+    fn push_if(&mut self, place: usize, is_one: u32) {
+        self.places[self.count % BATCH] = place as u8;
+        self.count += is_one as usize & 1;
+    }
+}
+
+/// A search for a packet in a tuple.
+#[derive(Clone, Copy)]
+struct Asked<A: Classified> {
+    wanted: Wanted<A>,
+    /// The place of the first bucket.
+    bucket: u32,
+    /// The packet's place in the batch.
     key: u8,
 }
 
-impl<A: Classified, G> Batch<'_, A, G> {
-    /// The next tuple of a packet that may have a better rule.
-    #[inline(always)]
-    fn next(&self, lane: &mut Lane) -> Option<u16> {
-        let key = usize::from(lane.key);
-        while lane.left == 0 {
-            lane.word += 1;
-            if lane.word as usize >= self.tuples.words {
-                return None;
-            }
-            lane.left = self.word(key, lane.word as usize);
-        }
-        let number = lane.word * 64 + lane.left.trailing_zeros();
-        lane.left &= lane.left - 1;
-        let best = self.tuples.tuples.get(number as usize)?.best;
-        (best < self.found[key]).then_some(number as u16)
-    }
-
-    #[inline(always)]
-    fn word(&self, key: usize, word: usize) -> u64 {
-        let [source, destination] = &self.classes;
-        self.tuples.source.word(source[key % BATCH], word)
-            & self.tuples.destination.word(destination[key % BATCH], word)
-    }
+/// A batch whose search is under way, in a line of the sets of tuples.
+struct Search<'f, A: Classified> {
+    tuples: &'f Tuples<A>,
+    keys: &'f [Key<A>],
+    /// The best rules found so far.
+    best: [u32; BATCH],
+    /// The tuples of the line that are left.
+    left: [SetLine; BATCH],
+    /// The words of them that are not 0.
+    words: [u8; BATCH],
+    /// The packets with a tuple left that may have a better rule.
+    going: Places,
+    asked: [Asked<A>; BATCH],
 }
 
-impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
+impl<A: Classified> Search<'_, A> {
+    /// Begin with a line of the sets.
     #[inline(always)]
-    fn run(mut self, compare: impl Compare) {
-        self.tuples.matching.find(self.variant, compare, self.keys, &mut self.classes);
-        let none = Lane { left: 0, word: 0, key: 0 };
-        let mut lanes = [none; BATCH];
-        let mut count = 0;
-        for key in 0..self.found.len().min(self.keys.len()).min(BATCH) {
-            self.found[key] = NONE;
-            let left = self.word(key, 0);
-            lanes[count] = Lane { left, word: 0, key: key as u8 };
-            count += usize::from((left != 0) | (self.tuples.words > 1));
+    fn begin(
+        &mut self,
+        compare: impl Compare,
+        [sources, destinations]: &[[u32; BATCH]; 2],
+        count: usize,
+        line: usize,
+    ) {
+        let Tuples { source, destination, .. } = self.tuples;
+        self.going.count = 0;
+        for key in 0..count {
+            let (source, destination) =
+                (source.line(sources[key], line), destination.line(destinations[key], line));
+            (self.left[key], self.words[key]) = compare.intersect(source, destination);
+            self.going.push_if(key, u32::from(self.words[key] != 0));
         }
-        let pairs = &self.tuples.pairs;
-        let nowhere = Pair { tuple: 0, source: A::ZERO, destination: A::ZERO };
-        let mut wanted = [(nowhere, 0u32); BATCH];
-        while count > 0 {
-            let mut going = 0;
-            for at in 0..count {
-                let mut lane = lanes[at];
-                let Some(tuple) = self.next(&mut lane) else { continue };
-                let key = &self.keys[usize::from(lane.key)];
-                let masks = self.tuples.tuples[usize::from(tuple)].masks;
+        if line > 0 {
+            self.prune(line);
+        }
+    }
+
+    /// The first tuple of a packet that is left: its word in the line, its bit, and its number; a
+    /// wrong one where there is none.
+    #[inline(always)]
+    fn next(&self, key: usize, line: usize) -> (usize, usize) {
+        let word = self.words[key].trailing_zeros() as usize % LINE_WORDS;
+        let bit = self.left[key].0[word].trailing_zeros() as usize % 64;
+        (word, (line * LINE_WORDS + word) * 64 + bit)
+    }
+
+    /// Go on with the packets whose next tuple may have a better rule.
+    #[inline(always)]
+    fn prune(&mut self, line: usize) {
+        let mut going = Places::new();
+        for at in 0..self.going.len() {
+            let key = self.going.get(at);
+            let (_, number) = self.next(key, line);
+            let Some(tuple) = self.tuples.tuples.get(number) else { continue };
+            going.push_if(key, u32::from((self.words[key] != 0) & (tuple.best < self.best[key])));
+        }
+        self.going = going;
+    }
+
+    /// Ask for the buckets of the next tuples of the packets; how many.
+    #[inline(always)]
+    fn ask_ahead<const AT_ONCE: usize>(&mut self, line: usize) -> usize {
+        let mut count = 0;
+        for at in 0..self.going.len() {
+            let key = self.going.get(at);
+            let packet = &self.keys[key];
+            for _ in 0..AT_ONCE {
+                let (word, number) = self.next(key, line);
+                let is_left = self.words[key] != 0;
+                let left = &mut self.left[key].0[word];
+                *left &= left.wrapping_sub(1);
+                self.words[key] &= !(u8::from(*left == 0) << word);
+                let Some(tuple) = self.tuples.tuples.get(number) else { continue };
                 let pair = Pair {
-                    tuple,
-                    source: key.source & masks[0],
-                    destination: key.destination & masks[1],
+                    tuple: number as u16,
+                    source: packet.source & tuple.masks[0],
+                    destination: packet.destination & tuple.masks[1],
                 };
-                let place = pairs.place(&pair);
-                prefetch(pairs.bucket(place));
-                (wanted[going], lanes[going]) = ((pair, place), lane);
-                going += 1;
+                let bucket = self.tuples.pairs.place(&pair);
+                self.tuples.pairs.bucket(bucket).prefetch();
+                self.asked[count % BATCH] =
+                    Asked { wanted: Wanted::new(packet, pair), bucket, key: key as u8 };
+                count += usize::from(is_left & (tuple.best < self.best[key]));
             }
-            count = going;
-            for (lane, (pair, place)) in lanes[..count].iter().zip(&wanted) {
-                let Some(entry) = pairs.find(*place, pair) else { continue };
-                let key = usize::from(lane.key);
-                let packet = (key, self.marks);
-                let best = self.found[key];
-                self.found[key] =
-                    self.tuples.better(self.gone, entry, &self.keys[key], packet, best);
-            }
+        }
+        count.min(BATCH)
+    }
+
+    /// Compare the packets with the rules of the pairs that were asked for.
+    #[inline(always)]
+    fn compare(&mut self, compare: impl Compare, gone: impl Gone, marks: Marks<'_>, count: usize) {
+        const FEW: u32 = kind::FEW as u32;
+        const MANY: u32 = kind::MANY as u32;
+        let pairs = &self.tuples.pairs;
+        // Those whose pair has a few rules, and others that are not done with one entry.
+        let (mut few, mut others) = (Places::new(), Places::new());
+        let mut entries = [0u8; BATCH];
+        for (at, Asked { wanted, bucket, key }) in self.asked[..count].iter().enumerate() {
+            let key = usize::from(*key) % BATCH;
+            let bucket = pairs.bucket(*bucket);
+            let met = compare.ask(bucket, wanted);
+            let entry = bucket.entry(met.entry);
+            let (number, rules) = (entry.upper().number, u32::from(entry.kind()));
+            // The number if the entry's only rule takes the packet, else all ones.
+            let takes = met.takes & rules & u32::from(!gone.has(number));
+            self.best[key] = self.best[key].min(number | takes.wrapping_sub(1));
+            let is_few = met.is_pair & (rules / FEW);
+            pairs.prefetch_few(entry.upper(), is_few);
+            few.push_if(at, is_few);
+            let is_passed = !met.is_pair & bucket.is_passed();
+            others.push_if(at, met.is_pair & (rules / MANY) | is_passed);
+            entries[at] = met.entry as u8;
+        }
+        for at in 0..few.len() {
+            let at = few.get(at);
+            let Asked { bucket, key, .. } = &self.asked[at];
+            let key = usize::from(*key) % BATCH;
+            let entry = pairs.bucket(*bucket).entry(entries[at].into());
+            let first = compare.first(gone, pairs.few(entry.upper()), &self.keys[key]);
+            self.best[key] = self.best[key].min(first);
+        }
+        for at in 0..others.len() {
+            let Asked { wanted, bucket, key } = &self.asked[others.get(at)];
+            let key = usize::from(*key) % BATCH;
+            let Some(entry) = pairs.find(*bucket, wanted) else { continue };
+            let first = self.tuples.first(compare, gone, entry, &self.keys[key], (key, marks));
+            self.best[key] = self.best[key].min(first);
         }
     }
 }
