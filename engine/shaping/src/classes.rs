@@ -40,6 +40,7 @@ impl Classes {
         }
     }
 
+    #[inline]
     fn link(&mut self, nodes: &mut Nodes, node: u32, class: u8) {
         if class == NO_CLASS {
             return;
@@ -52,6 +53,7 @@ impl Classes {
         self.used |= 1 << class;
     }
 
+    #[inline]
     fn unlink(&mut self, nodes: &mut Nodes, node: u32, class: u8) {
         if class == NO_CLASS {
             return;

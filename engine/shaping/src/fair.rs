@@ -61,11 +61,20 @@ pub struct Arrival {
     pub tin: u8,
 }
 
+/// A packet that has been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// What it counts.
+    pub bytes: u32,
+    /// How long it has waited.
+    pub waited_ns: u64,
+}
+
 /// What became of packets while one was sought.
-#[derive(Debug)]
-pub struct Popped<T> {
-    /// The packet that is sent, its bytes, and how long it has waited.
-    pub sent: Option<(T, u32, u64)>,
+#[derive(Clone, Copy, Debug)]
+pub struct Popped {
+    /// The packet that is sent.
+    pub sent: Option<Sent>,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets marked.
@@ -148,14 +157,15 @@ impl<T: Item> FairQueues<T> {
         self.flows.prefetch(if new != NONE { new } else { old });
     }
 
-    /// The next packet of a node. When nothing is left behind it, no flow has a place any more.
+    /// Send the next packet of a node. When nothing is left behind it, no flow has a place any
+    /// more.
     pub fn pop(
         &mut self,
         queue: &mut Queue,
         of: &Settings,
         now_ns: u64,
         sink: &mut impl Sink<T>,
-    ) -> Popped<T> {
+    ) -> Popped {
         let mut popped = Popped { sent: None, dropped: 0, marked: 0 };
         while popped.sent.is_none() && queue.packets > 0 {
             let tin = pick_tin(queue, of);
@@ -167,7 +177,7 @@ impl<T: Item> FairQueues<T> {
         popped
     }
 
-    /// RFC 8290 §4.2: the next packet of a class of traffic.
+    /// RFC 8290 §4.2: send the next packet of a class of traffic.
     fn pop_tin(
         &mut self,
         queue: &mut Queue,
@@ -175,7 +185,7 @@ impl<T: Item> FairQueues<T> {
         of: &Settings,
         now_ns: u64,
         sink: &mut impl Sink<T>,
-        popped: &mut Popped<T>,
+        popped: &mut Popped,
     ) {
         loop {
             let Tin { new, old, .. } = queue.tins[tin];
@@ -186,12 +196,10 @@ impl<T: Item> FairQueues<T> {
                 self.move_to_old(queue, tin, is_new, flow);
                 continue;
             }
-            if let Some((item, bytes, waited_ns)) =
-                self.pop_flow(queue, flow, of, now_ns, sink, popped)
-            {
+            popped.sent = self.pop_flow(queue, flow, of, now_ns, sink, popped);
+            if let Some(Sent { bytes, .. }) = popped.sent {
                 self.flows.at(flow).deficit -= bytes as i32;
                 queue.tins[tin].deficit -= bytes as i32;
-                popped.sent = Some((item, bytes, waited_ns));
                 return;
             }
             if is_new {
@@ -209,7 +217,7 @@ impl<T: Item> FairQueues<T> {
         self.flows.append(&mut tin.old, flow);
     }
 
-    /// RFC 8289 §5.5: the next packet of a flow that is sent.
+    /// RFC 8289 §5.5: send the next packet of a flow.
     fn pop_flow(
         &mut self,
         queue: &mut Queue,
@@ -217,8 +225,8 @@ impl<T: Item> FairQueues<T> {
         of: &Settings,
         now_ns: u64,
         sink: &mut impl Sink<T>,
-        popped: &mut Popped<T>,
-    ) -> Option<(T, u32, u64)> {
+        popped: &mut Popped,
+    ) -> Option<Sent> {
         let mut look = Look::default();
         loop {
             let Some((mut item, bytes, since_ns)) = self.take(queue, flow) else {
@@ -229,12 +237,14 @@ impl<T: Item> FairQueues<T> {
             let at = self.flows.at(flow);
             let left = at.bytes;
             if at.codel.look(&mut look, (now_ns, waited_ns), left, of) == Verdict::Send {
-                return Some((item, bytes, waited_ns));
+                sink.send(item);
+                return Some(Sent { bytes, waited_ns });
             }
             if of.ecn && item.mark() {
                 self.flows.at(flow).codel.mark_sent(look, of);
                 popped.marked += 1;
-                return Some((item, bytes, waited_ns));
+                sink.send(item);
+                return Some(Sent { bytes, waited_ns });
             }
             popped.dropped += 1;
             sink.drop(item, Death::Codel);

@@ -108,21 +108,31 @@ impl Node {
 /// The memory of [`CHUNK`] nodes.
 #[derive(Debug)]
 pub struct Chunk {
-    pub(crate) nodes: Box<[Node]>,
-    pub(crate) stats: Arc<[Stats]>,
+    nodes: Box<[Node; CHUNK]>,
+    stats: Arc<[Stats; CHUNK]>,
 }
 
 impl Chunk {
     /// Memory for more nodes, and the counters that they will have.
-    pub fn new() -> (Chunk, Arc<[Stats]>) {
-        let stats: Arc<[Stats]> = (0..CHUNK).map(|_| Stats::default()).collect();
-        (Chunk { nodes: vec![Node::UNUSED; CHUNK].into(), stats: stats.clone() }, stats)
+    pub fn new() -> (Chunk, Arc<[Stats; CHUNK]>) {
+        let stats = Arc::new(std::array::from_fn(|_| Stats::default()));
+        (Chunk { nodes: Box::new([Node::UNUSED; CHUNK]), stats: stats.clone() }, stats)
+    }
+}
+
+/// The memory of [`CHUNK`] settings.
+#[derive(Debug)]
+pub struct SettingsChunk(Box<[Settings; CHUNK]>);
+
+impl Default for SettingsChunk {
+    fn default() -> SettingsChunk {
+        SettingsChunk(Box::new([Settings::default(); CHUNK]))
     }
 }
 
 /// All settings, by number.
 #[derive(Debug)]
-pub(crate) struct SettingsTable(Vec<Box<[Settings]>>);
+pub(crate) struct SettingsTable(Vec<SettingsChunk>);
 
 impl SettingsTable {
     pub fn new() -> SettingsTable {
@@ -130,7 +140,7 @@ impl SettingsTable {
     }
 
     /// More memory; it comes back when there is as much as may be.
-    pub fn grow(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
+    pub fn grow(&mut self, chunk: SettingsChunk) -> Result<(), SettingsChunk> {
         if self.0.len() == CHUNKS_MAX {
             return Err(chunk);
         }
@@ -142,7 +152,7 @@ impl SettingsTable {
     pub fn set(&mut self, number: u32, settings: Settings) -> bool {
         let place = self.0.get_mut(number as usize / CHUNK);
         place.is_some_and(|chunk| {
-            chunk[number as usize % CHUNK] = settings;
+            chunk.0[number as usize % CHUNK] = settings;
             true
         })
     }
@@ -156,8 +166,19 @@ impl SettingsTable {
     #[inline(always)]
     pub fn of(&self, node: &Node) -> &Settings {
         let number = node.settings as usize;
-        &self.0[number / CHUNK][number % CHUNK]
+        &self.0[number / CHUNK].0[number % CHUNK]
     }
+}
+
+/// A list of nodes: its two ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    pub first: u32,
+    pub last: u32,
+}
+
+impl List {
+    pub const EMPTY: List = List { first: NONE, last: NONE };
 }
 
 /// All nodes and their counters, by number.
@@ -255,30 +276,62 @@ impl Nodes {
     }
 
     /// Append a node to a ring, of which `first` is known.
+    #[inline]
     pub fn append(&mut self, first: &mut u32, node: u32) {
+        let (mut previous, mut next) = (node, node);
         if *first == NONE {
             *first = node;
-            (self.at(node).previous, self.at(node).next) = (node, node);
-            return;
+        } else {
+            next = *first;
+            previous = std::mem::replace(&mut self.at(next).previous, node);
+            self.at(previous).next = node;
         }
-        let last = self.get(*first).previous;
-        self.at(last).next = node;
-        self.at(*first).previous = node;
-        (self.at(node).previous, self.at(node).next) = (last, *first);
+        let at = self.at(node);
+        (at.previous, at.next) = (previous, next);
     }
 
     /// Take a node out of the ring that it is in.
+    #[inline]
     pub fn unlink(&mut self, first: &mut u32, node: u32) {
-        let Node { previous, next, .. } = *self.get(node);
+        let at = self.at(node);
+        let previous = std::mem::replace(&mut at.previous, NONE);
+        let next = std::mem::replace(&mut at.next, NONE);
         if next == node {
             *first = NONE;
-        } else {
-            self.at(previous).next = next;
-            self.at(next).previous = previous;
-            if *first == node {
-                *first = next;
-            }
+            return;
         }
-        (self.at(node).previous, self.at(node).next) = (NONE, NONE);
+        self.at(previous).next = next;
+        self.at(next).previous = previous;
+        if *first == node {
+            *first = next;
+        }
+    }
+
+    /// Append a node to a list of the wheel.
+    #[inline]
+    pub fn append_to(&mut self, list: &mut List, node: u32) {
+        let last = std::mem::replace(&mut list.last, node);
+        match last {
+            NONE => list.first = node,
+            last => self.at(last).next = node,
+        }
+        let at = self.at(node);
+        (at.previous, at.next) = (last, NONE);
+    }
+
+    /// Take a node out of the list of the wheel that it is in.
+    #[inline]
+    pub fn take_out(&mut self, list: &mut List, node: u32) {
+        let at = self.at(node);
+        let previous = std::mem::replace(&mut at.previous, NONE);
+        let next = std::mem::replace(&mut at.next, NONE);
+        match previous {
+            NONE => list.first = next,
+            previous => self.at(previous).next = next,
+        }
+        match next {
+            NONE => list.last = previous,
+            next => self.at(next).previous = previous,
+        }
     }
 }

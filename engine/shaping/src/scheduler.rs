@@ -7,8 +7,8 @@
 //! a child does not use goes to its siblings, and each step costs the depth of the tree.
 
 use crate::classes::Classes;
-use crate::fair::{Arrival, FairQueues, Queue};
-use crate::node::{CHUNK, Chunk, Node, Nodes, Place, SettingsTable};
+use crate::fair::{Arrival, FairQueues, Queue, Sent};
+use crate::node::{Chunk, Node, Nodes, Place, SettingsChunk, SettingsTable};
 use crate::settings::{Diffserv, Settings};
 use crate::wheel::Wheel;
 use crate::{Death, Item, NONE, Sink};
@@ -40,18 +40,6 @@ pub struct Scheduler<T> {
     buffers_max: usize,
 }
 
-/// From a node to its root.
-struct Path {
-    nodes: [u32; DEPTH_MAX],
-    depth: usize,
-}
-
-impl Path {
-    fn as_slice(&self) -> &[u32] {
-        &self.nodes[..self.depth]
-    }
-}
-
 impl<T: Item> Scheduler<T> {
     /// One without nodes, in which packets of as many buffers may wait.
     pub fn new(buffers_max: usize) -> Scheduler<T> {
@@ -75,12 +63,11 @@ impl<T: Item> Scheduler<T> {
         self.nodes.grow(chunk)
     }
 
-    /// Take memory for more settings, [`CHUNK`] of them.
+    /// Take memory for more settings.
     ///
     /// # Errors
     /// There is as much as may be; it comes back.
-    pub fn grow_settings(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
-        debug_assert_eq!(chunk.len(), CHUNK);
+    pub fn grow_settings(&mut self, chunk: SettingsChunk) -> Result<(), SettingsChunk> {
         self.settings.grow(chunk)
     }
 
@@ -189,17 +176,6 @@ impl<T: Item> Scheduler<T> {
     /// Has the number no node?
     pub fn is_free(&self, node: u32) -> bool {
         !self.nodes.lives(node)
-    }
-
-    fn path(&self, node: u32) -> Path {
-        let mut path = Path { nodes: [NONE; DEPTH_MAX], depth: 0 };
-        let mut at = node;
-        while at != NONE && path.depth < DEPTH_MAX {
-            path.nodes[path.depth] = at;
-            path.depth += 1;
-            at = self.nodes.get(at).parent;
-        }
-        path
     }
 
     /// A packet will come to a node soon: ask for what [`offer`](Self::offer) reads of it.
@@ -379,7 +355,7 @@ impl<T: Item> Scheduler<T> {
         self.nodes.stats(leaf).lost(popped.dropped, popped.marked);
         self.note(leaf);
         let has_sent = popped.sent.is_some();
-        if let Some((item, bytes, waited_ns)) = popped.sent {
+        if let Some(Sent { bytes, waited_ns }) = popped.sent {
             self.nodes.stats(leaf).delayed(waited_ns);
             let mut at = leaf;
             while at != NONE {
@@ -392,7 +368,6 @@ impl<T: Item> Scheduler<T> {
                 }
                 at = node.parent;
             }
-            sink.send(item);
         }
         self.resettle(leaf, now_ns);
         has_sent
@@ -433,17 +408,19 @@ impl<T: Item> Scheduler<T> {
     /// Nodes from a leaf up that have sent: those that may not send on wait for their clocks, and
     /// those that have nothing left are idle.
     fn resettle(&mut self, leaf: u32, now_ns: u64) {
-        for &at in self.path(leaf).as_slice() {
+        let mut at = leaf;
+        while at != NONE {
             let here = self.nodes.get(at);
-            if here.place != Place::Ready || (here.has_work() && here.conforms(now_ns)) {
-                continue;
+            let parent = here.parent;
+            if here.place == Place::Ready && !(here.has_work() && here.conforms(now_ns)) {
+                self.leave(at);
+                if self.nodes.get(at).has_work() {
+                    self.wheel.insert(&mut self.nodes, at, now_ns);
+                } else if self.nodes.get(at).is_leaving {
+                    self.nodes.at(at).lives = false;
+                }
             }
-            self.leave(at);
-            if self.nodes.get(at).has_work() {
-                self.wheel.insert(&mut self.nodes, at, now_ns);
-            } else if self.nodes.get(at).is_leaving {
-                self.nodes.at(at).lives = false;
-            }
+            at = parent;
         }
     }
 

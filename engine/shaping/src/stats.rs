@@ -44,11 +44,13 @@ fn add(to: &AtomicU64, more: u64) {
 }
 
 impl Stats {
+    #[inline]
     pub(crate) fn sent(&self, bytes: u64) {
         add(&self.sent_packets, 1);
         add(&self.sent_bytes, bytes);
     }
 
+    #[inline]
     pub(crate) fn lost(&self, dropped: u64, marked: u64) {
         if dropped > 0 {
             add(&self.dropped, dropped);
@@ -58,12 +60,14 @@ impl Stats {
         }
     }
 
+    #[inline]
     pub(crate) fn waits(&self, bytes: u32, packets: u32, flows: u32) {
         let short = |n: u32| u64::from(n.min(u16::MAX.into()));
         self.waiting.store(u64::from(bytes) | short(packets) << 32 | short(flows) << 48, Relaxed);
     }
 
     /// A packet has waited.
+    #[inline]
     pub(crate) fn delayed(&self, waited_ns: u64) {
         let bits = u64::BITS - waited_ns.leading_zeros();
         let bucket = (bits.saturating_sub(FIRST_BUCKET_BITS) as usize).min(DELAY_BUCKETS - 1);

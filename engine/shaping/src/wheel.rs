@@ -1,8 +1,8 @@
 //! A timing wheel of two levels of 4,096 slots, whose next used slot is found with find-first-set
-//! words (Eiffel, NSDI 2019). A slot is a ring of nodes.
+//! words (Eiffel, NSDI 2019). A slot is a list of nodes.
 
 use crate::NONE;
-use crate::node::{Nodes, Place};
+use crate::node::{List, Nodes, Place};
 use crate::settings::CLOCK_SHIFT;
 
 /// Slots of a level.
@@ -11,31 +11,32 @@ const SLOT_BITS: u32 = 12;
 /// A slot of the fine level is 2¹³ ns: 8.2 µs; one of the coarse level 33.6 ms.
 const TICK_BITS: u32 = 13;
 
-/// One level: rings, and which are used.
+/// One level: lists, and which are used.
 #[derive(Debug)]
 struct Level {
-    first: Box<[u32]>,
+    lists: Box<[List; SLOTS as usize]>,
     words: [u64; 64],
     summary: u64,
 }
 
 impl Level {
     fn new() -> Level {
-        Level { first: vec![NONE; SLOTS as usize].into(), words: [0; 64], summary: 0 }
+        Level { lists: Box::new([List::EMPTY; SLOTS as usize]), words: [0; 64], summary: 0 }
     }
 
-    fn note(&mut self, slot: usize) {
-        let (word, bit) = (slot / 64, slot % 64);
-        if self.first[slot] == NONE {
-            self.words[word] &= !(1 << bit);
-        } else {
-            self.words[word] |= 1 << bit;
-        }
-        if self.words[word] == 0 {
-            self.summary &= !(1 << word);
-        } else {
-            self.summary |= 1 << word;
-        }
+    /// A slot has a node.
+    #[inline]
+    fn use_slot(&mut self, slot: usize) {
+        self.words[slot / 64] |= 1 << (slot % 64);
+        self.summary |= 1 << (slot / 64);
+    }
+
+    /// A slot has no node any more.
+    #[inline]
+    fn empty_slot(&mut self, slot: usize) {
+        let word = &mut self.words[slot / 64];
+        *word &= !(1 << (slot % 64));
+        self.summary &= !(u64::from(*word == 0) << (slot / 64));
     }
 
     /// The first used slot from `from` on, without going round.
@@ -77,6 +78,7 @@ impl Wheel {
     }
 
     /// Let a node wait for its clock: it comes out at that time or up to a slot later.
+    #[inline]
     pub fn insert(&mut self, nodes: &mut Nodes, node: u32, now_ns: u64) {
         if self.count == 0 {
             self.tick = self.tick.max(now_ns >> TICK_BITS);
@@ -84,6 +86,7 @@ impl Wheel {
         self.place(nodes, node);
     }
 
+    #[inline]
     fn place(&mut self, nodes: &mut Nodes, node: u32) {
         let tick = nodes.get(node).clock.div_ceil(1 << (TICK_BITS + CLOCK_SHIFT));
         let tick = tick.max(self.tick + 1);
@@ -94,8 +97,8 @@ impl Wheel {
             (&mut self.coarse, (coarse % SLOTS) as usize)
         };
         let is_coarse = tick - self.tick >= SLOTS;
-        nodes.append(&mut level.first[slot], node);
-        level.note(slot);
+        nodes.append_to(&mut level.lists[slot], node);
+        level.use_slot(slot);
         let at = nodes.at(node);
         at.slot = slot as u16 | u16::from(is_coarse) << SLOT_BITS;
         at.place = Place::Wheel;
@@ -103,17 +106,21 @@ impl Wheel {
     }
 
     /// Take a node out before its time.
+    #[inline]
     pub fn remove(&mut self, nodes: &mut Nodes, node: u32) {
         let slot = nodes.get(node).slot;
         let level = if slot >> SLOT_BITS == 0 { &mut self.fine } else { &mut self.coarse };
         let slot = usize::from(slot) % SLOTS as usize;
-        nodes.unlink(&mut level.first[slot], node);
-        level.note(slot);
+        nodes.take_out(&mut level.lists[slot], node);
+        if level.lists[slot].first == NONE {
+            level.empty_slot(slot);
+        }
         nodes.at(node).place = Place::Idle;
         self.count -= 1;
     }
 
     /// Take a node out whose time is come.
+    #[inline]
     pub fn pop(&mut self, nodes: &mut Nodes, now_ns: u64) -> Option<u32> {
         let now = now_ns >> TICK_BITS;
         loop {
@@ -123,7 +130,7 @@ impl Wheel {
             }
             // The slot of `tick` itself may still have nodes.
             let slot = (self.tick % SLOTS) as usize;
-            if self.fine.first[slot] != NONE {
+            if self.fine.lists[slot].first != NONE {
                 return Some(self.take(nodes, slot));
             }
             if self.tick >= now {
@@ -134,7 +141,7 @@ impl Wheel {
     }
 
     fn take(&mut self, nodes: &mut Nodes, slot: usize) -> u32 {
-        let node = self.fine.first[slot];
+        let node = self.fine.lists[slot].first;
         self.remove(nodes, node);
         node
     }
@@ -153,20 +160,13 @@ impl Wheel {
 
     fn cascade(&mut self, nodes: &mut Nodes) {
         let slot = ((self.tick >> SLOT_BITS) % SLOTS) as usize;
-        let mut left = self.coarse.first[slot];
-        if left == NONE {
-            return;
-        }
         // Those whose time is beyond the horizon may come into the same slot again.
-        let last = nodes.get(left).previous;
-        loop {
+        let List { first: mut left, last } = self.coarse.lists[slot];
+        while left != NONE {
             let node = left;
-            left = nodes.get(node).next;
+            left = if node == last { NONE } else { nodes.get(node).next };
             self.remove(nodes, node);
             self.place(nodes, node);
-            if node == last {
-                return;
-            }
         }
     }
 
@@ -176,7 +176,7 @@ impl Wheel {
             return None;
         }
         let slot = (self.tick % SLOTS) as usize;
-        if self.fine.first[slot] != NONE {
+        if self.fine.lists[slot].first != NONE {
             return Some(self.tick << TICK_BITS);
         }
         let fine = self.fine.distance(self.tick).map(|distance| self.tick + distance);

@@ -16,8 +16,10 @@ fn first_out(plan: Plan, arrivals: &[(Arrival, u32)], packets: usize) -> Vec<Pac
             queues.enqueue(&mut queue, &settings, arrival, packet, 0).expect("room");
         }
     }
-    let mut pop = || queues.pop(&mut queue, &settings, 0, &mut out).sent.map(|(packet, ..)| packet);
-    (0..packets).map_while(|_| pop()).collect()
+    for _ in 0..packets {
+        queues.pop(&mut queue, &settings, 0, &mut out);
+    }
+    out.sent
 }
 
 fn bytes_of(packets: &[Packet], of: impl Fn(u32) -> bool) -> u32 {

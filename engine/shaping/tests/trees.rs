@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use quiver_shaping::Death;
 use quiver_shaping::fair::Arrival;
-use quiver_shaping::node::{CHUNK, Chunk};
+use quiver_shaping::node::{CHUNK, Chunk, SettingsChunk};
 use quiver_shaping::scheduler::{DEPTH_MAX, Offer, Scheduler};
 use quiver_shaping::settings::{Plan, Settings};
 
@@ -28,7 +28,7 @@ impl Tree {
         let chunks = nodes.len().div_ceil(CHUNK).max(1);
         for _ in 0..chunks {
             scheduler.grow(Chunk::new().0).expect("room");
-            scheduler.grow_settings(vec![Settings::default(); CHUNK].into()).expect("room");
+            scheduler.grow_settings(SettingsChunk::default()).expect("room");
         }
         for (number, (parent, plan)) in (0..).zip(nodes) {
             assert!(scheduler.set_settings(number, Settings::new(plan)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_shaping::node::{CHUNK, Chunk, NODES_MAX};
+use quiver_shaping::node::{CHUNK, Chunk, NODES_MAX, SettingsChunk};
 use quiver_shaping::scheduler::Scheduler;
 use quiver_shaping::settings::Settings;
 use quiver_shaping::stats::{Counted, Stats};
@@ -49,7 +49,7 @@ pub(crate) struct Numbers {
     settings: Free,
     subscribers: Free,
     settings_chunks: usize,
-    stats: Vec<Arc<[Stats]>>,
+    stats: Vec<Arc<[Stats; CHUNK]>>,
     has_begun: bool,
 }
 
@@ -83,7 +83,7 @@ impl Numbers {
         let number = self.settings.take(shapers_max, "shapers")? * SETTINGS_EACH;
         if number as usize >= self.settings_chunks * CHUNK {
             self.settings_chunks += 1;
-            orders.push(Order::GrowSettings(Some(vec![Settings::default(); CHUNK].into())));
+            orders.push(Order::GrowSettings(Some(SettingsChunk::default())));
         }
         Ok(number)
     }

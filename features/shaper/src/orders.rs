@@ -2,7 +2,7 @@
 
 use quiver_control::Refusal;
 use quiver_core::Engine;
-use quiver_shaping::node::Chunk;
+use quiver_shaping::node::{Chunk, SettingsChunk};
 use quiver_shaping::scheduler::Scheduler;
 use quiver_shaping::settings::Settings;
 
@@ -19,7 +19,7 @@ pub(crate) enum Order {
     /// Memory for nodes.
     Grow(Option<Chunk>),
     /// Memory for settings.
-    GrowSettings(Option<Box<[Settings]>>),
+    GrowSettings(Option<SettingsChunk>),
     /// The settings of a number.
     Set(u32, Settings),
     /// A node is made: its parent and settings.
