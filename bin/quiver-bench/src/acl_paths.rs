@@ -147,7 +147,17 @@ impl Listed {
                 protocol,
             }
         });
-        Template::Flows4(frame, Arc::new(flows.collect()), 0)
+        let (flows, once) = self.first_apart(flows.collect());
+        Template::Flows4(frame, Arc::new(flows), once)
+    }
+
+    /// Of a list that makes sessions each flow comes once in front of all: its session is made
+    /// before anything is measured. How many those are.
+    fn first_apart<F: Clone>(self, flows: Vec<F>) -> (Vec<F>, usize) {
+        match self.makes_sessions() {
+            true => (flows.repeat(2), flows.len()),
+            false => (flows, 0),
+        }
     }
 
     /// IPv6 packets.
@@ -159,7 +169,8 @@ impl Listed {
             ports: [key.source_port, key.destination_port],
             protocol: (key.fields & field::PROTOCOL) as u8,
         });
-        Template::Flows6(frame, Arc::new(flows.collect()), 0)
+        let (flows, once) = self.first_apart(flows.collect());
+        Template::Flows6(frame, Arc::new(flows), once)
     }
 }
 

@@ -91,7 +91,7 @@ enum Task {
         #[arg(long, default_value_t = 0)]
         control_core: usize,
     },
-    /// New sessions of translators a second, and how long a vector of them takes.
+    /// New sessions of translators and access lists a second, and how long a vector of them takes.
     Sessions {
         /// Paths of translators, or beginnings of their names.
         names: Vec<String>,

@@ -1,4 +1,4 @@
-//! New sessions of translators: the first packet of each, from inside, in vectors of nothing else.
+//! New sessions: the first packet of each, from inside, in vectors of nothing else.
 //! No traffic has so many new ones; what stands between them costs what `paths` says.
 
 use anyhow::Result;
