@@ -153,11 +153,10 @@ impl Listed {
 
     /// Of a list that makes sessions each flow comes once in front of all: its session is made
     /// before anything is measured. How many those are.
-    fn first_apart<F: Clone>(self, flows: Vec<F>) -> (Vec<F>, usize) {
-        match self.makes_sessions() {
-            true => (flows.repeat(2), flows.len()),
-            false => (flows, 0),
-        }
+    fn first_apart<F: Clone>(self, mut flows: Vec<F>) -> (Vec<F>, usize) {
+        let once = if self.makes_sessions() { flows.len() } else { 0 };
+        flows.extend_from_within(..once);
+        (flows, once)
     }
 
     /// IPv6 packets.

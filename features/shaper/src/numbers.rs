@@ -6,7 +6,6 @@ use quiver_control::Refusal;
 use quiver_core::Engine;
 use quiver_shaping::node::{CHUNK, Chunk, NODES_MAX, SettingsChunk};
 use quiver_shaping::scheduler::Scheduler;
-use quiver_shaping::settings::Settings;
 use quiver_shaping::stats::{Counted, Stats};
 
 use crate::orders::{self, Order};
