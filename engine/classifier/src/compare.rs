@@ -146,11 +146,16 @@ mod wide {
 
         #[inline(always)]
         fn ask<A: Classified>(self, bucket: &Bucket<A>, wanted: &Wanted<A>) -> Met {
+            const {
+                let lines = if A::WORDS == 1 { 1 } else { 2 };
+                assert!(size_of::<Bucket<A>>() == lines * 64);
+                assert!(size_of::<Wanted<A>>() * 2 == size_of::<Bucket<A>>());
+            }
             let ports_count = wanted.upper.ports;
             let lines = (&raw const *bucket).cast();
             let wanted: *const __m256i = (&raw const *wanted).cast();
-            // SAFETY: there is AVX-512. A bucket is an aligned line with two entries of IPv4, or two
-            // lines with one of IPv6; what is wanted has the size of an entry.
+            // SAFETY: there is AVX-512. A bucket is an aligned line with two entries of IPv4, or
+            // two lines with one of IPv6; what is wanted has the size of an entry.
             let (entry, words, ports) = unsafe {
                 if A::WORDS == 1 {
                     let wanted = _mm512_broadcast_i64x4(_mm256_loadu_si256(wanted));
@@ -211,19 +216,19 @@ mod wide {
     }
 
     /// Where a cache line has the entries of a bucket, by words. An entry has ports in its words 0
-    /// and 1, the value of fields in word 2 and their mask in word 3, the tuple in the lower half of
-    /// word 5, and addresses in its last words.
+    /// and 1, the value of fields in word 2 and their mask in word 3, the tuple in the lower half
+    /// of word 5, and addresses in its last words.
     #[derive(Clone, Copy)]
-    struct Words {
+    struct Layout {
         values: u16,
         tuples: u16,
         addresses: u16,
     }
 
     /// Of IPv4.
-    const TWO_ENTRIES: Words = Words { values: 0x0404, tuples: 0x2020, addresses: 0xc0c0 };
+    const TWO_ENTRIES: Layout = Layout { values: 0x0404, tuples: 0x2020, addresses: 0xc0c0 };
     /// Of IPv6.
-    const ONE_ENTRY: Words = Words { values: 0x0004, tuples: 0x0020, addresses: 0xff00 };
+    const ONE_ENTRY: Layout = Layout { values: 0x0004, tuples: 0x0020, addresses: 0xff00 };
     /// Of the first entry.
     const VALUE: u32 = 0x0004;
     /// The halfwords of the first entry's ports.
@@ -236,7 +241,7 @@ mod wide {
     /// The line can be read and is aligned.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn differences(at: Words, line: *const __m512i, wanted: __m512i) -> (u32, u32) {
+    unsafe fn differences(at: Layout, line: *const __m512i, wanted: __m512i) -> (u32, u32) {
         // SAFETY: by the caller.
         let line = unsafe { _mm512_load_si512(line) };
         // The mask moves to the value.

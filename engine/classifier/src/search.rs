@@ -100,7 +100,7 @@ impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
         let mut classes = [[0; BATCH]; 2];
         tuples.matching.find(variant, compare, keys, &mut classes);
         let nowhere = Pair { tuple: 0, source: A::ZERO, destination: A::ZERO };
-        let nothing = Asked { wanted: Wanted::new(&Key::default(), nowhere), bucket: 0, key: 0 };
+        let nothing = Probe { wanted: Wanted::new(&Key::default(), nowhere), bucket: 0, key: 0 };
         let mut search = Search {
             tuples,
             keys,
@@ -108,17 +108,17 @@ impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
             left: [SetLine([0; LINE_WORDS]); BATCH],
             words: [0; BATCH],
             going: Places::new(),
-            asked: [nothing; BATCH],
+            probes: [nothing; BATCH],
         };
         for line in 0..tuples.source.lines_of_set() {
             search.begin(compare, &classes, count, line);
             let mut at_once = 1;
             while !search.going.is_empty() {
-                let asked = match at_once {
+                let count = match at_once {
                     1 => search.ask_ahead::<1>(line),
                     _ => search.ask_ahead::<AT_ONCE>(line),
                 };
-                search.compare(compare, gone, marks, asked);
+                search.compare(compare, gone, marks, count);
                 search.prune(line);
                 at_once = if search.going.len() * AT_ONCE <= BATCH { AT_ONCE } else { 1 };
             }
@@ -167,7 +167,7 @@ impl Places {
 
 /// A search for a packet in a tuple.
 #[derive(Clone, Copy)]
-struct Asked<A: Classified> {
+struct Probe<A: Classified> {
     wanted: Wanted<A>,
     /// The place of the first bucket.
     bucket: u32,
@@ -187,7 +187,7 @@ struct Search<'f, A: Classified> {
     words: [u8; BATCH],
     /// The packets with a tuple left that may have a better rule.
     going: Places,
-    asked: [Asked<A>; BATCH],
+    probes: [Probe<A>; BATCH],
 }
 
 impl<A: Classified> Search<'_, A> {
@@ -256,8 +256,8 @@ impl<A: Classified> Search<'_, A> {
                 };
                 let bucket = self.tuples.pairs.place(&pair);
                 self.tuples.pairs.bucket(bucket).prefetch();
-                self.asked[count % BATCH] =
-                    Asked { wanted: Wanted::new(packet, pair), bucket, key: key as u8 };
+                self.probes[count % BATCH] =
+                    Probe { wanted: Wanted::new(packet, pair), bucket, key: key as u8 };
                 count += usize::from(is_left & (tuple.best < self.best[key]));
             }
         }
@@ -273,7 +273,7 @@ impl<A: Classified> Search<'_, A> {
         // Those whose pair has a few rules, and others that are not done with one entry.
         let (mut few, mut others) = (Places::new(), Places::new());
         let mut entries = [0u8; BATCH];
-        for (at, Asked { wanted, bucket, key }) in self.asked[..count].iter().enumerate() {
+        for (at, Probe { wanted, bucket, key }) in self.probes[..count].iter().enumerate() {
             let key = usize::from(*key) % BATCH;
             let bucket = pairs.bucket(*bucket);
             let met = compare.ask(bucket, wanted);
@@ -291,14 +291,14 @@ impl<A: Classified> Search<'_, A> {
         }
         for at in 0..few.len() {
             let at = few.get(at);
-            let Asked { bucket, key, .. } = &self.asked[at];
+            let Probe { bucket, key, .. } = &self.probes[at];
             let key = usize::from(*key) % BATCH;
             let entry = pairs.bucket(*bucket).entry(entries[at].into());
             let first = compare.first(gone, pairs.few(entry.upper()), &self.keys[key]);
             self.best[key] = self.best[key].min(first);
         }
         for at in 0..others.len() {
-            let Asked { wanted, bucket, key } = &self.asked[others.get(at)];
+            let Probe { wanted, bucket, key } = &self.probes[others.get(at)];
             let key = usize::from(*key) % BATCH;
             let Some(entry) = pairs.find(*bucket, wanted) else { continue };
             let first = self.tuples.first(compare, gone, entry, &self.keys[key], (key, marks));
