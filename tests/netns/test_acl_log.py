@@ -26,6 +26,8 @@ SOURCE_IP6 = 27
 #: forwardingStatus (RFC 7270 §4.12).
 FORWARDED, DENIED = 64, 129
 FLOOD = 50
+#: Rules of a long list, and of a line of commands that makes it.
+LONG, RULES_PER_LINE = 2000, 400
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,51 @@ def test_a_rule_with_log_is_sent_by_syslog(logged: Logged) -> None:
         assert re.fullmatch(wanted, text.strip()), text
         router.ctl("set acl-plugin logging syslog off")
         logged.send(3)
+        sock.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            sock.recv(2048)
+
+
+def test_a_record_names_the_place_that_its_rule_has_now(logged: Logged) -> None:
+    """Rules come and go one by one, in a list that is too long to be compiled again for each."""
+    router, left = logged.net.router, logged.net.left
+    others = [f"deny src 198.18.{number >> 8}.{number & 255}/32" for number in range(LONG)]
+    last = f"deny log proto udp dport {DENIED_PORT}, permit"
+    with logged.listener(SYSLOG_PORT) as sock:
+        sock.settimeout(5)
+        lines = [f"set acl-plugin acl index 5 {', '.join(others[:RULES_PER_LINE])}"]
+        for first in range(RULES_PER_LINE, LONG, RULES_PER_LINE):
+            rules = ", ".join(others[first : first + RULES_PER_LINE])
+            lines.append(f"set acl-plugin acl-rest 5 from {first} {rules}")
+        lines.append(f"set acl-plugin acl-rest 5 from {LONG} {last}")
+        lines.append(f"set acl-plugin interface {left.interface} input acl 4 del")
+        lines.append(f"set acl-plugin interface {left.interface} input acl 5")
+        lines.append("set acl-plugin logging rate 1000")
+        lines.append(f"set syslog sender collector {COLLECTOR} port {SYSLOG_PORT} src {EXPORTER}")
+        lines.append("set acl-plugin logging syslog on")
+        router.configure("\n".join(lines))
+
+        def logged_place(port: int) -> tuple[str, int]:
+            """The list and the rule of the record about a datagram to a port."""
+            logged.send(1, port)
+            text = sock.recv(2048).decode()
+            assert f'DPORT="{port}"' in text, text
+            found = re.search(r'ACL="(\d+)" RULE="(\d+)"', text)
+            assert found is not None, text
+            return found[1], int(found[2])
+
+        assert logged_place(DENIED_PORT) == ("5", LONG)
+        router.ctl("set acl-plugin acl-rule 5 insert 3 deny src 198.18.99.1/32, deny src 198.18.99.2/32")
+        assert logged_place(DENIED_PORT) == ("5", LONG + 2)
+        router.ctl("set acl-plugin acl-rule 5 insert 0 deny log proto udp dport 11")
+        assert logged_place(11) == ("5", 0)
+        assert logged_place(DENIED_PORT) == ("5", LONG + 3)
+        router.ctl("delete acl-plugin acl-rule 5 1 count 500")
+        assert logged_place(DENIED_PORT) == ("5", LONG - 497)
+        router.ctl("delete acl-plugin acl-rule 5 0")
+        assert logged_place(DENIED_PORT) == ("5", LONG - 498)
+        # What had a rule of its own falls through to the others now.
+        logged.send(1, 11)
         sock.settimeout(0.5)
         with pytest.raises(TimeoutError):
             sock.recv(2048)
