@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,8 @@ OFFERED = "80M"
 SECONDS = 3
 #: A frame's Ethernet, IP and UDP headers.
 HEADERS = 14 + 20 + 8
+#: Rules of a long list, and changes behind which it has been compiled again.
+LONG, COMPILED_AGAIN = 2000, 70
 
 
 @pytest.fixture
@@ -122,6 +125,37 @@ def test_a_list_says_which_packets_a_policer_meters(net: Network) -> None:
         policer del name gold
         delete acl-plugin acl index 5"""
     )
+
+
+def test_rules_that_come_one_by_one_say_which_packets_a_policer_meters(net: Network, tmp_path: Path) -> None:
+    """In a list that is too long to be compiled again for each of them."""
+    router, listed = net.router, tmp_path / "list.rules"
+    others = [f"deny src 198.18.{number >> 8}.{number & 255}/32" for number in range(LONG)]
+    listed.write_text("\n".join([*others, "permit proto icmp"]))
+    router.configure(
+        f"""policer add name gold rate kbps cir {CIR} cb {CB}
+        set acl-plugin acl-file index 5 {listed}
+        set policer classify interface {net.left.interface} input acl 5 policer gold"""
+    )
+    metered = 0
+
+    def ping(count: int) -> int:
+        """How many requests are metered in all."""
+        ping_all(net.left.host, net.right.ip4, "-i", "0.01", count=count)
+        return counted(net, "gold")["conform"][0]
+
+    assert ping(3) == (metered := metered + 3)
+    router.ctl("set acl-plugin acl-rule 5 insert 0 deny proto icmp")
+    assert ping(3) == metered
+    router.ctl("delete acl-plugin acl-rule 5 0")
+    assert ping(3) == (metered := metered + 3)
+    # So many that the list is compiled again meanwhile.
+    for number in range(COMPILED_AGAIN):
+        router.ctl(f"set acl-plugin acl-rule 5 insert {number * 20} deny src 198.18.99.{number}/32")
+        assert ping(1) == (metered := metered + 1)
+    router.ctl(f"set acl-plugin acl-rule 5 replace {LONG + COMPILED_AGAIN} permit proto udp")
+    assert ping(3) == metered
+    assert counted(net, "gold")["violate"] == (0, 0)
 
 
 def test_a_classifier_session_says_which_policer_meters(net: Network) -> None:
