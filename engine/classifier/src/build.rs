@@ -11,7 +11,7 @@ use quiver_tables::prefix::Prefix;
 
 use crate::bitmaps::{self, Bitmaps};
 use crate::classes::{ClassBitsInMaking, DESTINATIONS, Matching, SOURCES};
-use crate::entries::{FEW_MAX, Pair, Pairs, RuleSets};
+use crate::entries::{Pair, Pairs, RuleSets};
 use crate::intervals::Intervals;
 use crate::linear::{LANES, Linear, mask_of};
 use crate::search::{Tuple, Tuples};
@@ -227,7 +227,6 @@ impl<A: Classified> Classifier<A> {
         let (matching, resident) = matching(&source, &destination)?;
         let probes_max = source.bits.most().min(destination.bits.most());
         let (source, destination) = (source.bits.finish()?, destination.bits.finish()?);
-        let steps = if longest > FEW_MAX { longest.div_ceil(LANES) } else { longest };
         let cost = Cost {
             structure: Structure::Tuples,
             rules: rules.len(),
@@ -236,7 +235,7 @@ impl<A: Classified> Classifier<A> {
             probes_max,
             buckets_max: pairs.searched,
             list_max: longest,
-            steps_max: steps,
+            steps_max: longest.div_ceil(LANES),
             changes: 0,
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };

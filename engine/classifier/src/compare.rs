@@ -195,9 +195,6 @@ mod wide {
     }
 
     /// The rules whose ports and fields a packet has, a bit each.
-    ///
-    /// # Safety
-    /// The processor has AVX-512.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     fn taking<A>(rules: &UpperLanes<FEW_MAX>, key: &Key<A>) -> u32 {
@@ -238,7 +235,7 @@ mod wide {
     /// are outside; others may be set, too.
     ///
     /// # Safety
-    /// The line can be read and is aligned.
+    /// The processor has AVX-512; the line can be read and is aligned.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn differences(at: Layout, line: *const __m512i, wanted: __m512i) -> (u32, u32) {

@@ -10,13 +10,13 @@ use crate::sets::Needs;
 use crate::upper::{PacketUpper, Upper, UpperLanes};
 use crate::{Classified, Key, NO_SET, SETS_OF_RULE_MAX};
 
-/// The sets that a rule asks for, as [`Rule::sets`].
+/// The sets that a rule asks for, as [`Rule::sets`](crate::Rule::sets).
 pub(crate) type RuleSets = [u16; SETS_OF_RULE_MAX];
 
 /// Buckets that are searched for a pair at most.
 pub(crate) const BUCKETS_SEARCHED_MAX: usize = 8;
 
-/// What an entry has, a bit each: workers ask for them without jumps.
+/// What an entry has, a bit each: workers test them without branches.
 pub(crate) mod kind {
     /// One rule, which stands in the entry.
     pub const ONE: u16 = 1;
@@ -204,7 +204,8 @@ impl<A: Classified> Pairs<A> {
             buckets: Reserved::by_size("pairs of prefixes", 1 << bits)?,
             seed,
             shift: 64 - bits,
-            few: Vec::new(),
+            // The place that is asked for ahead where there are no few rules.
+            few: vec![NO_RULES.clone()],
             many: Vec::new(),
             needs: Needs::of_sets(sets),
             searched: 1,

@@ -18,6 +18,8 @@ pub mod field {
     pub const LATER_FRAGMENT: u32 = 1 << 23;
     /// Rules that look at ports, ICMP types or TCP flags may match. Every such rule asks for it.
     pub const UPPER: u32 = 1 << 24;
+    /// Of no packet: a rule that asks for it matches nothing.
+    pub(crate) const NEVER: u32 = 1 << 30;
     /// Of packets only: ports, ICMP types and TCP flags are unknown, and every rule's match them.
     pub const ANY_UPPER: u32 = 1 << 31;
 }

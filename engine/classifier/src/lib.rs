@@ -39,12 +39,20 @@ use sets::{BATCH, Marks};
 /// The number that is found where no rule matches.
 pub const NONE: u32 = u32::MAX;
 
-/// A family of addresses whose rules can be compared sixteen at a time.
-pub trait Classified: Address + Default + ZeroValid {
+mod sealed {
+    /// Keeps [`Classified`](super::Classified) in this crate: lines of its tables are read as
+    /// vectors.
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u128 {}
+}
+
+/// A family of addresses whose rules can be compared sixteen at a time: IPv4 and IPv6.
+pub trait Classified: Address + Default + ZeroValid + sealed::Sealed {
     /// Words of 32 bits of an address.
     const WORDS: usize;
     /// What aligns a pair of addresses behind 24 bytes.
-    type Fill: Copy + Default + std::fmt::Debug + Send + Sync + 'static;
+    type Fill: ZeroValid + Copy + Default + std::fmt::Debug + Send + Sync;
     /// Sixteen prefixes.
     type Prefixes: Lanes<Self>;
 
@@ -57,7 +65,7 @@ pub trait Classified: Address + Default + ZeroValid {
 
 impl Classified for u32 {
     const WORDS: usize = 1;
-    type Fill = ();
+    type Fill = [u32; 0];
     type Prefixes = Prefixes4;
 
     #[inline(always)]

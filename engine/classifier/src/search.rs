@@ -114,11 +114,11 @@ impl<A: Classified, G: Gone> Comparing for Batch<'_, A, G> {
             search.begin(compare, &classes, count, line);
             let mut at_once = 1;
             while !search.going.is_empty() {
-                let count = match at_once {
+                let probes = match at_once {
                     1 => search.ask_ahead::<1>(line),
                     _ => search.ask_ahead::<AT_ONCE>(line),
                 };
-                search.compare(compare, gone, marks, count);
+                search.compare(compare, gone, marks, probes);
                 search.prune(line);
                 at_once = if search.going.len() * AT_ONCE <= BATCH { AT_ONCE } else { 1 };
             }
@@ -213,8 +213,8 @@ impl<A: Classified> Search<'_, A> {
         }
     }
 
-    /// The first tuple of a packet that is left: its word in the line, its bit, and its number; a
-    /// wrong one where there is none.
+    /// The first tuple of a packet that is left: its word in the line, and its number; a wrong one
+    /// where there is none.
     #[inline(always)]
     fn next(&self, key: usize, line: usize) -> (usize, usize) {
         let word = self.words[key].trailing_zeros() as usize % LINE_WORDS;
@@ -237,12 +237,12 @@ impl<A: Classified> Search<'_, A> {
 
     /// Ask for the buckets of the next tuples of the packets; how many.
     #[inline(always)]
-    fn ask_ahead<const AT_ONCE: usize>(&mut self, line: usize) -> usize {
+    fn ask_ahead<const TUPLES: usize>(&mut self, line: usize) -> usize {
         let mut count = 0;
         for at in 0..self.going.len() {
             let key = self.going.get(at);
             let packet = &self.keys[key];
-            for _ in 0..AT_ONCE {
+            for _ in 0..TUPLES {
                 let (word, number) = self.next(key, line);
                 let is_left = self.words[key] != 0;
                 let left = &mut self.left[key].0[word];

@@ -1,7 +1,7 @@
 //! What rules ask for behind the addresses: ports and fields.
 
 use crate::changes::Gone;
-use crate::{Classified, Key, NONE, Rule};
+use crate::{Classified, Key, NONE, Rule, field};
 
 /// What a rule asks for behind the addresses: 20 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,9 +88,8 @@ impl<const LANES: usize> UpperLanes<LANES> {
             source_span: [0; LANES],
             destination_from: [0; LANES],
             destination_span: [0; LANES],
-            // No packet has this bit in what is compared: see `Key::fields`.
-            value: [1 << 30; LANES],
-            mask: [1 << 30; LANES],
+            value: [field::NEVER; LANES],
+            mask: [field::NEVER; LANES],
             number: [NONE; LANES],
         }
     }

@@ -248,10 +248,31 @@ fn generated_lists_match_as_in_order() {
             })
             .collect();
         check(&rules, &keys);
+        check_gone(&rules, &keys);
     }
     for of in Family::ALL {
         family::<u32>(of);
         family::<u128>(of);
+    }
+}
+
+/// A long list without rules that packets match finds what is left.
+fn check_gone<A: Classified>(rules: &[Rule<A>], keys: &[Key<A>]) {
+    let mut gone: Vec<u32> = keys.iter().map(|key| naive(rules, key)).collect();
+    gone.retain(|number| *number != NONE);
+    gone.sort_unstable();
+    gone.dedup();
+    gone.truncate(CHANGES_MAX);
+    assert_eq!(gone.len(), CHANGES_MAX);
+    let base = Arc::new(Classifier::new(rules).expect("compiles"));
+    let changed = Classifier::changed(&base, &gone, &[], Vec::new()).expect("few changes");
+    let left: Vec<Rule<A>> =
+        rules.iter().filter(|rule| !gone.contains(&rule.number)).copied().collect();
+    let expected: Vec<u32> = keys.iter().map(|key| naive(&left, key)).collect();
+    for variant in Variant::available() {
+        let mut found = vec![7; keys.len()];
+        changed.find(variant, keys, &mut found);
+        assert_eq!(found, expected, "{variant:?}");
     }
 }
 
