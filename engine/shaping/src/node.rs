@@ -277,7 +277,7 @@ impl Nodes {
 
     /// Append a node to a ring, of which `first` is known.
     #[inline]
-    pub fn append(&mut self, first: &mut u32, node: u32) {
+    pub fn append_to_ring(&mut self, first: &mut u32, node: u32) {
         let (mut previous, mut next) = (node, node);
         if *first == NONE {
             *first = node;
@@ -292,7 +292,7 @@ impl Nodes {
 
     /// Take a node out of the ring that it is in.
     #[inline]
-    pub fn unlink(&mut self, first: &mut u32, node: u32) {
+    pub fn unlink_from_ring(&mut self, first: &mut u32, node: u32) {
         let at = self.at(node);
         let previous = std::mem::replace(&mut at.previous, NONE);
         let next = std::mem::replace(&mut at.next, NONE);
@@ -309,7 +309,7 @@ impl Nodes {
 
     /// Append a node to a list of the wheel.
     #[inline]
-    pub fn append_to(&mut self, list: &mut List, node: u32) {
+    pub fn append_to_list(&mut self, list: &mut List, node: u32) {
         let last = std::mem::replace(&mut list.last, node);
         match last {
             NONE => list.first = node,
@@ -321,7 +321,7 @@ impl Nodes {
 
     /// Take a node out of the list of the wheel that it is in.
     #[inline]
-    pub fn take_out(&mut self, list: &mut List, node: u32) {
+    pub fn unlink_from_list(&mut self, list: &mut List, node: u32) {
         let at = self.at(node);
         let previous = std::mem::replace(&mut at.previous, NONE);
         let next = std::mem::replace(&mut at.next, NONE);

@@ -284,7 +284,7 @@ impl<T: Item> Scheduler<T> {
             Place::Ready => {
                 let parent = self.nodes.get(node).parent;
                 let mut first = self.first_ready(parent);
-                self.nodes.unlink(&mut first, node);
+                self.nodes.unlink_from_ring(&mut first, node);
                 self.set_first_ready(parent, first);
                 self.nodes.at(node).place = Place::Idle;
                 if parent != NONE && first == NONE {
@@ -316,7 +316,7 @@ impl<T: Item> Scheduler<T> {
             }
             let parent = self.nodes.get(at).parent;
             let mut first = self.first_ready(parent);
-            self.nodes.append(&mut first, at);
+            self.nodes.append_to_ring(&mut first, at);
             self.set_first_ready(parent, first);
             self.nodes.at(at).place = Place::Ready;
             at = parent;

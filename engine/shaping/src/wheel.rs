@@ -97,7 +97,7 @@ impl Wheel {
             (&mut self.coarse, (coarse % SLOTS) as usize)
         };
         let is_coarse = tick - self.tick >= SLOTS;
-        nodes.append_to(&mut level.lists[slot], node);
+        nodes.append_to_list(&mut level.lists[slot], node);
         level.use_slot(slot);
         let at = nodes.at(node);
         at.slot = slot as u16 | u16::from(is_coarse) << SLOT_BITS;
@@ -111,7 +111,7 @@ impl Wheel {
         let slot = nodes.get(node).slot;
         let level = if slot >> SLOT_BITS == 0 { &mut self.fine } else { &mut self.coarse };
         let slot = usize::from(slot) % SLOTS as usize;
-        nodes.take_out(&mut level.lists[slot], node);
+        nodes.unlink_from_list(&mut level.lists[slot], node);
         if level.lists[slot].first == NONE {
             level.empty_slot(slot);
         }
@@ -160,11 +160,12 @@ impl Wheel {
 
     fn cascade(&mut self, nodes: &mut Nodes) {
         let slot = ((self.tick >> SLOT_BITS) % SLOTS) as usize;
-        // Those whose time is beyond the horizon may come into the same slot again.
-        let List { first: mut left, last } = self.coarse.lists[slot];
-        while left != NONE {
-            let node = left;
-            left = if node == last { NONE } else { nodes.get(node).next };
+        loop {
+            let node = self.coarse.lists[slot].first;
+            if node == NONE {
+                return;
+            }
+            // Into another slot: a round of the coarse level is longer than it may wait there.
             self.remove(nodes, node);
             self.place(nodes, node);
         }
