@@ -93,7 +93,7 @@ enum Task {
     },
     /// New sessions of translators and access lists a second, and how long a vector of them takes.
     Sessions {
-        /// Paths of translators, or beginnings of their names.
+        /// Paths of translators and access lists, or beginnings of their names.
         names: Vec<String>,
         /// Core to run on.
         #[arg(long, default_value_t = 1)]

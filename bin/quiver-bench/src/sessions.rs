@@ -5,7 +5,7 @@ use anyhow::Result;
 use quiver_core::cpu::{Variant, clocks_per_second};
 
 use crate::measure::{self, FirstPackets, Form};
-use crate::{nat_paths, provider_paths};
+use crate::{acl_paths, nat_paths, provider_paths};
 
 /// Measure the paths whose names begin so, all of them when none is given.
 pub fn run(names: &[String]) -> Result<()> {
@@ -20,7 +20,7 @@ pub fn run(names: &[String]) -> Result<()> {
     );
     let form = Form { variant: Variant::best(), block_driver: true };
     let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n));
-    let paths = nat_paths::all().into_iter().chain(provider_paths::all());
+    let paths = nat_paths::all().into_iter().chain(provider_paths::all()).chain(acl_paths::all());
     for path in paths.filter(|path| wanted(&path.name)) {
         if let Some(first) = measure::first_packets(&path, form)? {
             line(&path.name, &first);
