@@ -123,7 +123,7 @@ impl<const LANES: usize> UpperLanes<LANES> {
 
     /// The number of the first rule whose lane differs in nothing.
     #[inline(always)]
-    pub fn first(&self, differs: &[u32; LANES]) -> u32 {
+    fn first(&self, differs: &[u32; LANES]) -> u32 {
         // Numbers rise from lane to lane: the smallest is the first.
         let mut least = NONE;
         for (number, differs) in self.number.iter().zip(differs) {
